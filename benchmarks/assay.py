@@ -1,10 +1,10 @@
-"""u_t = ∂ₓ((D + E u/K) ∂ₓu) + u g(u): the cells of `pibls.cases.assay`, fitted, tabled and drawn.
+"""Fits of u_t = ∂ₓ((D + E u/K) ∂ₓu) + u g(u) to the data of `pibls.cases.assay`, with tables and figures.
 
-python -m benchmarks.assay            three models, all six densities (some ten minutes), page and pictures
+python -m benchmarks.assay            three models, all six densities (about ten minutes), page and figures
 python -m benchmarks.assay 10000      one density
-python -m benchmarks.assay --law      the unknown law of growth alone
-python -m benchmarks.assay --twin     the law from synthetic data of the same kind, where it is known
-python -m benchmarks.assay --page     the page and its pictures from what is stored
+python -m benchmarks.assay --law      the unknown growth law alone
+python -m benchmarks.assay --twin     the growth law from synthetic data with a known law
+python -m benchmarks.assay --page     the page and its figures from the stored results
 """
 
 from __future__ import annotations
@@ -34,7 +34,13 @@ TWINS = {
     "late": 0.05 * (1 - (assay.u / assay.CAPACITY) ** 3),
     "slow at first": 0.04 * (assay.u / 3e-4) / (1 + assay.u / 3e-4) * (1 - assay.u / assay.CAPACITY) * 1.5,
 }
-"""Laws of synthetic data: Fisher and KPP's, one that crowding slows later, one that needs company."""
+"""Growth laws of synthetic data."""
+TITLES = {
+    "logistic": "logistic, r (1 - u/K)",
+    "late": "generalised logistic, r (1 - (u/K)³)",
+    "slow at first": "weak Allee effect, slow at low density",
+}
+"""Of these laws, for the table."""
 TOL = 1e-2
 """Of each solve, relative to the largest density; a finer one moves the values by less than 1e-4 σ."""
 BOUNDS = {assay.D: (1.0, 5000.0), assay.r: (0.0, 1.0), assay.E: (-2000.0, 5000.0)}
@@ -48,7 +54,7 @@ def fitted(cells: int, *, crowding: bool, start: dict[str, float] | None = None)
 
 
 def law_of(problem: pibls.Problem, data: pibls.Data, D: float, r: float) -> pibls.Fit:
-    """D and the rate g(u), from the straight line of Fisher and KPP."""
+    """Fit D and the rate g(u), starting from the straight line of Fisher-KPP."""
     rate = pibls.Field("g", RANGE, degree=5, start=lambda s: r * (1 - s / assay.CAPACITY))
     unknown = {assay.D: BOUNDS[assay.D], assay.g(assay.u): rate}
     return pibls.fit(problem, data, unknown, start={"D": D}, tol=TOL, tolerance=1e-4)
@@ -59,7 +65,7 @@ def law_facts(fit: pibls.Fit) -> dict[str, Any]:
     s = np.linspace(*RANGE, 35)
     return {
         **facts(fit),
-        "freedom": fit.misfit.freedom,
+        "freedom": fit.misfit.effective_parameters,
         "density": s.tolist(),
         "rate": np.round(fit.function("g", s), 7).tolist(),
     }
@@ -168,11 +174,11 @@ def table(stored: dict[str, Any]) -> str:
 
 
 def models(stored: dict[str, Any]) -> str:
-    """With D + E u/K beside Fisher-KPP, which is E = 0."""
+    """Return the table of density-dependent diffusion, D + E u/K; Fisher-KPP is E = 0."""
     from scipy import special
 
     lines = [
-        "| cells | D | E | r | AIC less that of Fisher-KPP | F-test of E = 0, p | runs test p |",
+        "| cells | D | E | r | AIC minus AIC of Fisher-KPP | p of E = 0 (F-test) | runs test p |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for cells in assay.INITIAL_CELLS:
@@ -192,11 +198,10 @@ def models(stored: dict[str, Any]) -> str:
 
 
 def law_table(stored: dict[str, Any]) -> str:
-    """With an unknown rate of growth beside the two other models."""
+    """Return the table of the unknown growth law."""
     lines = [
-        "| cells | D | g at 2, 6, 10·10⁻⁴ per µm² | freedom of g | AIC less that of Fisher-KPP | less "
-        "that with E "
-        "| runs test p |",
+        "| cells | D | g at 2, 6, 10·10⁻⁴ per µm² | degrees of freedom of g | AIC minus AIC of Fisher-KPP "
+        "| AIC minus AIC with E | runs test p |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for cells in assay.INITIAL_CELLS:
@@ -215,13 +220,13 @@ def law_table(stored: dict[str, Any]) -> str:
     if missing:
         lines += [
             "",
-            f"With {', '.join(missing)} cells the law has not been fitted (it takes minutes of computing).",
+            f"The law was not fitted for {', '.join(missing)} cells.",
         ]
     return "\n".join(lines)
 
 
 def verdict(stored: dict[str, Any]) -> str:
-    """Which model the data support, in words made of the three tables."""
+    """Return which model the data support, as a text from the three tables."""
     import textwrap
 
     there = [c for c in assay.INITIAL_CELLS if f"{c} law" in stored]
@@ -234,26 +239,26 @@ def verdict(stored: dict[str, Any]) -> str:
         if aic[order[1]] - aic[order[0]] < 4:
             tied.append(cells)
     names = {
-        "fisher": "Fisher and KPP's equation",
-        "crowding": "density-dependent spreading",
-        "law": "the unknown law of growth",
+        "fisher": "Fisher-KPP",
+        "crowding": "density-dependent diffusion",
+        "law": "the unknown growth law",
     }
     said = [f"{names[m]} at {', '.join(f'{c:,}' for c in cells)} cells" for m, cells in best.items() if cells]
-    alike = f" At {', '.join(f'{c:,}' for c in tied)} the next best is within 4." if tied else ""
+    alike = f" At {', '.join(f'{c:,}' for c in tied)} cells the next best is within 4." if tied else ""
     runs = [sum(stored[f"{c} {m}"]["runs"] > 0.01 for c in there) for m in MODELS]
     spread = [stored[f"{c} law"]["values"]["D"] / stored[f"{c} fisher"]["values"]["D"] for c in there]
-    told = (
-        f"AIC prefers {'; '.join(said)}.{alike} Residuals look like noise (runs test p above 0.01) at "
-        f"{runs[0]}, {runs[1]} and {runs[2]} of these {len(there)} densities for Fisher and KPP, for "
-        f"spreading with E and for the unknown law. With that law D is {min(spread):.1f} to "
-        f"{max(spread):.1f} times that of Fisher and KPP: how fast the cells spread cannot be read off these "
-        "data without knowing how they grow."
+    text = (
+        f"AIC prefers {' and '.join(said)}.{alike} The residuals pass the runs test (p above 0.01) at "
+        f"{runs[0]} of {len(there)} densities for Fisher-KPP, at {runs[1]} for density-dependent diffusion, "
+        f"and at {runs[2]} for the unknown law. With the unknown law D is {min(spread):.1f} to "
+        f"{max(spread):.1f} times that of Fisher-KPP. Hence these data do not determine the diffusivity "
+        "without knowledge of the growth law."
     )
-    return textwrap.fill(told, 115)
+    return textwrap.fill(text, 115)
 
 
 def twin_table(stored: dict[str, Any]) -> str:
-    """How often the band held the law of synthetic data."""
+    """Return how often the band contained the law of synthetic data."""
     lines = ["| law | points in the 95 % band | D in its interval |", "| --- | --- | --- |"]
     rows = stored.get("twins", [])
     if not rows:
@@ -262,9 +267,9 @@ def twin_table(stored: dict[str, Any]) -> str:
         mine = [r for r in rows if r["law"] == name]
         held = sum(r["D"][0] <= r["true"] <= r["D"][1] for r in mine)
         shares = ", ".join(f"{r['inside']:.0%}" for r in mine)
-        lines.append(f"| {name} | {shares} | {held} of {len(mine)} |")
+        lines.append(f"| {TITLES[name]} | {shares} | {held} of {len(mine)} |")
     whole = np.mean([r["inside"] for r in rows])
-    return "\n".join([*lines, "", f"Of all points {whole:.0%} lie in the band."])
+    return "\n".join([*lines, "", f"{whole:.0%} of all points lie in the band."])
 
 
 def draw_laws(stored: dict[str, Any]) -> None:
@@ -302,7 +307,7 @@ COLOURS = {0.0: "0.35", 12.0: "C0", 24.0: "C1", 36.0: "C2", 48.0: "C3"}
 
 def points(axis: Any, cells: int, times: tuple[float, ...], alpha: float = 0.55) -> None:
     """The three replicates as dots, a colour for each time."""
-    rows = assay.of(cells)
+    rows = assay.experiment(cells)
     for s in times:
         part = rows[rows[:, 1] == s]
         for replicate in part[:, 2:].T:
@@ -312,7 +317,7 @@ def points(axis: Any, cells: int, times: tuple[float, ...], alpha: float = 0.55)
 def initial(cells: int, x: Any) -> Any:
     import sympy as sp
 
-    return sp.lambdify(assay.x, assay.beginning(cells))(x)
+    return sp.lambdify(assay.x, assay.initial_density(cells))(x)
 
 
 def key(figure: Any, times: tuple[float, ...], band: str, line: str) -> None:
@@ -338,7 +343,7 @@ def draw_predictions(held: dict[str, Any]) -> None:
 
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.8), sharex=True, sharey=True, layout="constrained")
     for k, (axis, cells) in enumerate(zip(axes.ravel(), assay.INITIAL_CELLS, strict=True)):
-        found, x = held[f"{cells}"]["fisher"]["times"], assay.of(cells)
+        found, x = held[f"{cells}"]["fisher"]["times"], assay.experiment(cells)
         x = x[x[:, 1] == 0, 0]
         inside = []
         for s in (36.0, 48.0):
@@ -392,7 +397,7 @@ def draw(stored: dict[str, Any]) -> None:
 
 
 def page(stored: dict[str, Any]) -> str:
-    """The page with its two tables made anew."""
+    """Return the page with its tables replaced."""
     text = PAGE.read_text(encoding="utf-8")
     parts = {"fisher": table(stored), "models": models(stored), "laws": law_table(stored)}
     parts |= {"verdict": verdict(stored), "twins": twin_table(stored)}
@@ -400,7 +405,7 @@ def page(stored: dict[str, Any]) -> str:
 
 
 def replaced(text: str, parts: dict[str, str]) -> str:
-    """The text with new contents between each pair of marks."""
+    """Return the text with new contents between each pair of marks."""
     for name, made in parts.items():
         if f"<!-- {name} -->\n" not in text:
             raise ValueError(f"{PAGE.name} has no mark {name}")

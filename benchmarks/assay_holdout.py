@@ -38,12 +38,12 @@ _STEPS = {"D": 0.02, "r": 0.01}
 
 def at(cells: int, time: float, replicates: tuple[int, ...] = assay.REPLICATES) -> Array:
     """(strips, replicates): the measured densities at one time."""
-    rows = assay.of(cells)
+    rows = assay.experiment(cells)
     return assay.densities(rows[rows[:, 1] == time], replicates)
 
 
 def positions(cells: int) -> Array:
-    rows = assay.of(cells)
+    rows = assay.experiment(cells)
     return np.asarray(rows[rows[:, 1] == 0, 0])
 
 

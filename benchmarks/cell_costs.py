@@ -35,12 +35,12 @@ import pibls
 from benchmarks.engine import NODES, cluster_of, fresh_of, spaces
 from benchmarks.measure import resident, threads
 from pibls.adaptive.cells.hybridized import cell_system
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.basis.scale import scale_for
 from pibls.linalg.tree import block_qr
-from pibls.linalg.tree.spread import Spread, Strip
+from pibls.linalg.tree.block_sparse import BlockSparseMatrix, RowStrip
 from pibls.nonlinear import GaussNewton
-from pibls.spaces import Cells
+from pibls.spaces import CellSpace
 
 STORE = Path(__file__).resolve().parents[1] / "docs" / "data" / "cell_costs.json"
 BEFORE = ((8, NODES), (12, NODES), (16, NODES), (8, 2 * NODES))
@@ -75,8 +75,8 @@ def before(side: int, nodes: int, checkout: Path) -> dict[str, float]:
 
 def coupled(side: int) -> dict[str, float]:
     """Both couplings of side × side cells, in one process: seconds, and how far apart the solutions are."""
-    bench, space = spaces(side)
-    system = cell_system(bench.lowered, bench.domain, space)
+    context, space = spaces(side)
+    system = cell_system(context.compiled, context.domain, space)
     with threads(1):
         began = time.process_time()
         J, b = system.linearise(np.empty(0))
@@ -88,8 +88,8 @@ def coupled(side: int) -> dict[str, float]:
         old = block_qr.factor(matrix, np.where(matrix.row_norms > 0, matrix.row_norms, 1.0), 1e-15)
         v = old.apply(target)
         before = time.process_time() - began
-    X = bench.where.even
-    jets = (pibls.problem.Jet(0, (0, 0)),)
+    X = context.comparison_points.even
+    jets = (pibls.problem.PartialDerivative(0, (0, 0)),)
     apart = np.abs(space.values((X,), jets, w) - space.values((X,), jets, v)).max()
     per = 1e4 / space.columns
     return {
@@ -101,24 +101,24 @@ def coupled(side: int) -> dict[str, float]:
     }
 
 
-def tied_to_each_other(system: Any, space: Cells) -> tuple[Spread, np.ndarray[Any, Any]]:
+def tied_to_each_other(system: Any, space: CellSpace) -> tuple[BlockSparseMatrix, np.ndarray[Any, Any]]:
     """The system with T_low w_low - T_high w_high = 0 in place of the traces."""
     (piece,) = system.pieces
-    strips, targets = list[Strip](), list[np.ndarray[Any, Any]]()
+    strips, targets = list[RowStrip](), list[np.ndarray[Any, Any]]()
     known: dict[int, tuple[int, np.ndarray[Any, Any]]] = {}
     for rows in piece:
         cell, own = rows.cell, rows.system
-        strips.append(Strip((cell,), (own.linear,)))
+        strips.append(RowStrip((cell,), (own.linear,)))
         targets.append(-own.constant)
         for tie in rows.ties:
             other = known.pop(tie.parts[1], None)
             if other is None:
                 known[tie.parts[1]] = (cell, tie.blocks[0])
             else:
-                strips.append(Strip((other[0], cell), (other[1], -tie.blocks[0])))
+                strips.append(RowStrip((other[0], cell), (other[1], -tie.blocks[0])))
                 targets.append(np.zeros(len(tie.blocks[0])))
     columns = tuple(np.arange(a, b) for a, b in zip(space.starts[:-1], space.starts[1:], strict=True))
-    return Spread.of(strips, columns), np.concatenate(targets)
+    return BlockSparseMatrix.of(strips, columns), np.concatenate(targets)
 
 
 def grown(side: int) -> dict[str, float]:
@@ -133,22 +133,22 @@ def grown(side: int) -> dict[str, float]:
     import pibls.adaptive.cells.strategy  # noqa: F401 - imports are not what is measured
 
     with threads(1):
-        bench, space = spaces(side)
+        context, space = spaces(side)
         empty = resident()
-        _solved(bench, space)
+        _solved(context, space)
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
-        seconds = min(_solved(bench, space) for _ in range(3))
+        seconds = min(_solved(context, space) for _ in range(3))
         tracemalloc.start()
-        _solved(bench, space)
+        _solved(context, space)
         held = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     found = {"seconds": seconds, "bytes": most, "empty": empty, "held": held}
     return {"cells": side**2, "functions": space.columns, **found}
 
 
-def _solved(bench: Bench, space: Cells) -> float:
+def _solved(context: ValidationContext, space: CellSpace) -> float:
     began = time.process_time()
-    system = cell_system(bench.lowered, bench.domain, space)
+    system = cell_system(context.compiled, context.domain, space)
     GaussNewton(rounds=0).solve(system, np.random.default_rng(0))
     return time.process_time() - began
 

@@ -20,7 +20,7 @@ from benchmarks.measure import table, threads, timed
 from pibls.assembly.points import place
 from pibls.assembly.system import assemble
 from pibls.geometry import box_of
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 
 
 def import_seconds(module: str, repeats: int = 7) -> float:
@@ -35,7 +35,7 @@ def tc5() -> dict[str, float]:
     """Seconds of assembly and of each factorisation, and peak memory over the matrix, for TC-5."""
     case = pibls.cases["TC-5"]
     settings = case.published.settings
-    lowered = lower(case.problem)
+    lowered = compile_problem(case.problem)
     rng = np.random.default_rng(0)
     basis = settings["basis"].draw(box_of(case.problem.domain), rng)
     where = place(lowered, case.problem.domain, settings["points"], rng)

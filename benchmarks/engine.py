@@ -24,16 +24,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from benchmarks.measure import resident
-from pibls.adaptive.cells.hybridized import Reference, cell_system, ties_of
-from pibls.adaptive.validation.context import Bench
-from pibls.assembly.hybridized.cells import divided
-from pibls.linalg.threads import sensible_threads
+from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system, face_couplings
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.assembly.hybridized.cell_system import elimination_layout
+from pibls.linalg.threads import limit_blas_threads
 from pibls.linalg.tree import distributed
-from pibls.linalg.tree.engine import HERE, Here, Share
+from pibls.linalg.tree.engine import LOCAL, EngineProgress, LocalEngine
 from pibls.nonlinear import GaussNewton
-from pibls.problem import Jet
-from pibls.problem.forms.lowering import lower
-from pibls.spaces import Cells, CellTree
+from pibls.problem import PartialDerivative
+from pibls.problem.forms.compilation import compile_problem
+from pibls.spaces import CellSpace, CellTree
 
 DATA = Path(__file__).resolve().parents[1] / "docs" / "data" / "engine.json"
 NODES = 64
@@ -55,25 +55,25 @@ def helmholtz() -> tuple[pibls.Problem, Callable[..., Any]]:
     return problem, sp.lambdify((x, y), exact)
 
 
-def spaces(side: int) -> tuple[Bench, Cells]:
+def spaces(side: int) -> tuple[ValidationContext, CellSpace]:
     problem, _ = helmholtz()
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
-    tree = CellTree.grid(bench.box, (side, side))
-    return bench, Reference.drawn(NODES, 2, 1.0, bench.stream(1, 0)).over(tree, 1)
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8)
+    tree = CellTree.grid(context.box, (side, side))
+    return context, ReferenceCell.drawn(NODES, 2, 1.0, context.stream(1, 0)).over(tree, 1)
 
 
-def grid(side: int, engine: Any = HERE) -> dict[str, float]:
+def grid(side: int, engine: Any = LOCAL) -> dict[str, float]:
     """One linear solve in side × side cells: seconds, CPU seconds of this process, error, peak memory."""
     _warm()
-    bench, space = spaces(side)
+    context, space = spaces(side)
     empty = resident()
     clock, began = time.perf_counter(), time.process_time()
-    with sensible_threads(1):
-        system = cell_system(bench.lowered, bench.domain, space, engine)
+    with limit_blas_threads(1):
+        system = cell_system(context.compiled, context.domain, space, engine)
         assembled = time.process_time() - began
         outcome = GaussNewton(rounds=0).solve(system, np.random.default_rng(0))
-    X = bench.where.even
-    found = space.values((X,), (Jet(0, (0, 0)),), outcome.w)[0]
+    X = context.comparison_points.even
+    found = space.values((X,), (PartialDerivative(0, (0, 0)),), outcome.w)[0]
     return {
         "cells": side**2,
         "functions": space.columns,
@@ -87,32 +87,34 @@ def grid(side: int, engine: Any = HERE) -> dict[str, float]:
     }
 
 
-class Cut(Here):
+class Cut(LocalEngine):
     """Cuts as so many workers with one thread would have it."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
     def limit(self, work: float) -> float:
-        return max(work / (distributed._EACH * self.workers), distributed.LEAST)
+        return max(work / (distributed._TASKS_PER_THREAD * self.workers), distributed.MIN_TASK_OPERATIONS)
 
 
 def counted(side: int, workers: int) -> dict[str, float]:
     """Operations, the longest chain of them, memory and traffic, before anything is solved."""
-    bench, space = spaces(side)
-    _, layout, heights = divided(space, ties_of(bench.lowered, bench.domain, space), Cut(workers))
-    work, demand = layout.work(heights), layout.demand(heights)
+    context, space = spaces(side)
+    _, layout, heights = elimination_layout(
+        space, face_couplings(context.compiled, context.domain, space), Cut(workers)
+    )
+    work, demand = layout.work(heights), layout.memory_demand(heights)
     longest: list[float] = []
     for mine, bundle in zip(work, layout.bundles, strict=True):
-        longest.append(mine + max((longest[layout.owners[f]] for f in bundle.given), default=0.0))
-    widths = [sum(b.widths[p] for p in layout.plans[f].neighbours) for b in layout.bundles for f in b.gives]
+        longest.append(mine + max((longest[layout.bundle_of_front[f]] for f in bundle.inputs), default=0.0))
+    widths = [sum(b.widths[p] for p in layout.plans[f].neighbours) for b in layout.bundles for f in b.outputs]
     return {
         "cells": side**2,
         "workers": workers,
         "operations": sum(work),
         "longest": max(longest),
-        "held": demand.held,
-        "largest": demand.largest,
+        "held": demand.total,
+        "largest": demand.largest_task,
         "traffic": sum(8.0 * n * n for n in widths),
         "tasks": len(layout.bundles),
     }
@@ -122,10 +124,10 @@ def on_workers(workers: int) -> dict[str, float]:
     """The same grid by Dask, with the CPU seconds of the workers."""
     with cluster_of(workers) as client:
         before = sum(client.run(time.process_time).values())
-        shares: list[Share] = []
+        shares: list[EngineProgress] = []
         found = grid(SHARED, distributed.Distributed(client, shares.append))
         found["worker_cpu"] = sum(client.run(time.process_time).values()) - before
-        found["announced"] = max(s.need for s in shares)
+        found["announced"] = max(s.needed_bytes for s in shares)
         return {**found, "workers": workers}
 
 

@@ -126,11 +126,16 @@ def record(out: Path, lists: list[str], only: list[str], jobs: int) -> None:
             out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
+def shown(row: dict[str, Any]) -> dict[str, Any]:
+    """Return what is compared of a row: of a crash, not its traceback."""
+    return {key: value for key, value in row.items() if key != "why"}
+
+
 def compare(old: Path, new: Path) -> int:
     """Print the problems whose fingerprints differ and return their number."""
     before, after = json.loads(old.read_text()), json.loads(new.read_text())
     both = [name for name in before if name in after]
-    unlike = [name for name in both if before[name] != after[name]]
+    unlike = [name for name in both if shown(before[name]) != shown(after[name])]
     for name in unlike:
         print(f"{name}:\n  {before[name]}\n  {after[name]}")
     for missing in sorted(set(before) ^ set(after)):

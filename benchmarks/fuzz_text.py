@@ -27,7 +27,7 @@ from sympy.core.cache import clear_cache
 from benchmarks.fuzz_inputs import CORPUS, FILES, SHORT, altered, expression, mutated, noise
 from pibls.errors import ProblemError
 from pibls.io import parse_problem
-from pibls.text import Names, Scribe, parse_equations, parse_relation
+from pibls.text import Names, TextPrinter, parse_equations, parse_relation
 
 NAMES = Names.of("x y t", unknowns="u v", time="t", k=sp.Rational(5, 2), w=(sp.Integer(1), sp.Symbol("x")))
 SLOW = 1.0
@@ -101,7 +101,7 @@ def read_equation(text: str, *, write: bool = False) -> bool:
     except ProblemError:
         return False
     if write:
-        scribe = Scribe(NAMES)
+        scribe = TextPrinter(NAMES)
         for equation in equations:
             try:
                 scribe.equation(equation)  # compares by itself

@@ -43,7 +43,7 @@ u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
 def advection(speed: int) -> Evolution:
     ring = Ring(9, 0, 2 * np.pi)
     return Evolution(
-        f"Advection round a ring, {speed}",
+        f"Advection on a periodic interval, speed {speed}",
         lambda: pibls.Problem(
             pibls.Interval(x, 0, 2 * sp.pi).during(t, 0, 1),
             [u.diff(t) + speed * u.diff(x)],
@@ -214,7 +214,7 @@ def quenched() -> Evolution:
     start = np.ones(97)
     start[[0, -1]] = 0
     return Evolution(
-        "A rod that is quenched at its ends",
+        "Quenched rod",
         lambda: pibls.Problem(
             pibls.Interval(x, 0, 1).during(t, 0, 0.2),
             [u.diff(t) - u.diff(x, 2)],
@@ -253,7 +253,7 @@ def payoff() -> Evolution:
         return Peer(method, price, (1e-6, 1e-8, 1e-10, 1e-12))
 
     return Evolution(
-        "Black-Scholes with its kink",
+        "Black-Scholes, payoff with a kink",
         lambda: pibls.Problem(
             pibls.Interval(x, 0, 400).during(t, 0, 1),
             [u.diff(t) - sp.Rational(1, 50) * x**2 * u.diff(x, 2) - x * u.diff(x) / 20 + u / 20],

@@ -26,14 +26,14 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("no step of refinement", "w = w + factors.apply(b - J @ w)", "w = w + 0.0 * w"),
     ("a ridge for columns of length one", "cond * np.sqrt(m) * norms(B, 0)", "cond * np.sqrt(m)"),
     ("no ridge", "cond * np.sqrt(m) * norms(B, 0)", "0.0 * norms(B, 0)"),
-    ("rounding near a resonance is forgotten", "_EPS * factors.influence(np.array(softest), system.terms(w))", "0.0 * factors.influence(np.array(softest), system.terms(w))"),
-    ("a family of solutions is not noticed", "return other.probed.stiffness < soft", "return False"),
+    ("rounding near a resonance is forgotten", "_EPS * factors.influence(np.array(least_determined), system.term_magnitudes(w))", "0.0 * factors.influence(np.array(least_determined), system.term_magnitudes(w))"),
+    ("a family of solutions is not noticed", "return other.conditioning.coercivity < zero_coercivity", "return False"),
     ("a step is never halved", "step *= 0.5\n    return w, system.residual(w), loss", "step *= 1.0\n    return w, system.residual(w), loss"),
     ("a stalled descent is a solution", "if status is Status.SOLVED and relative > _SOLVED:", "if False:"),
     ("the radius never shrinks", "radius = 0.25 * length", "radius = 1.0 * radius"),
-    ("the estimate has no safety", "safety * largest + floor", "largest"),
+    ("the estimate has no safety", "safety * largest + rounding_error", "largest"),
     ("the mean error instead of the largest", "largest = float(np.abs(d).max(initial=0.0))", "largest = float(np.abs(d).mean())"),
-    ("residuals are relative to nothing", "np.abs(self.values) / np.where(self.sizes > 0, self.sizes, 1.0)", "np.abs(self.values)"),
+    ("residuals are relative to nothing", "np.abs(self.values) / np.where(self.term_sizes > 0, self.term_sizes, 1.0)", "np.abs(self.values)"),
     ("everything is linear", "return all(not r.nonlinear for r in self.residuals)", "return True"),
     ("the scale does not grow with the width", "return float(low + (high - low) * (nodes**root", "return float(low + 0.0 * (nodes**root"),
     ("points without a shift", "(_unshifted(n, d) ^ shift)", "_unshifted(n, d)"),
@@ -41,18 +41,18 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("a checksum that is not compared", "if digest.digest() != body[-_DIGEST:]:", "if False:"),
     ("a window is taken without its tail in space", "wide <= asked.tail and between <= asked.residual:\n                if layered", "between <= asked.residual:\n                if layered"),
     ("a source on a plane has the wrong sign", "below - above - s[:, rows].sum(axis=1)", "below - above + s[:, rows].sum(axis=1)"),
-    ("a flux is taken from the other side", "(_BESIDE if upper else -_BESIDE)", "(-_BESIDE if upper else _BESIDE)"),
+    ("a flux is taken from the other side", "(_OFFSET if upper else -_OFFSET)", "(-_OFFSET if upper else _OFFSET)"),
     ("only values are continuous across faces", "for order in range(most)}", "for order in range(min(most, 1))}"),
     ("odd functions see what even ones see", "self.odd.apply(0.5 * (places - images))", "self.odd.apply(0.5 * (places + images))"),
     ("equations that change their sign at an image do not", "constants.append(sign * np.asarray(known.rest))", "constants.append(np.asarray(known.rest))"),
     ("any place is its own image", "return sign\n    return 0.0", "return sign\n    return 1.0"),
     ("nobody asks for the time", "if check is not None:\n        check(step)", "if False:\n        check(step)"),
-    ("a missing condition is not looked for", "return half.relative < limits.small and second.probed.stiffness < limits.sinking * usual", "return False"),
+    ("a missing condition is not looked for", "and second.conditioning.coercivity < thresholds.max_coercivity_decay * usual", "and False"),
     ("the second solution in the same windows", "edges = [group[0].start, *(0.5 * (x.start + x.stop) for x in group), window.stop]", "edges = [x.start for x in group] + [window.stop, window.stop]"),
     ("the power binds like a product", "if steepness > MAX_EXPONENT:", "if False:"),
 )  # fmt: skip
 
-THRESHOLDS = ("search/thresholds/", "diagnose/thresholds.py")
+THRESHOLDS = ("adaptive/thresholds/", "analysis/thresholds.py")
 FACTORS = (1e3, 1e-3)
 
 

@@ -21,25 +21,25 @@ from pibls.assembly.system import System, assemble
 from pibls.cases.case import Case
 from pibls.geometry import box_of
 from pibls.nonlinear.protocol import linear_start
-from pibls.problem import Jet
-from pibls.problem.forms.lowering import lower
-from pibls.spaces import Whole
+from pibls.problem import PartialDerivative
+from pibls.problem.forms.compilation import compile_problem
+from pibls.spaces import SingleDomainSpace
 
 CASES = ("TC-9", "TC-10", "TC-11")
 
 
 def published_system(case: Case, seed: int) -> System:
     """The system that `solve` builds for the published settings and this seed."""
-    lowered = lower(case.problem)
+    lowered = compile_problem(case.problem)
     basis, points, _, _ = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4))
     drawn = case.published.settings["basis"].draw(box_of(case.problem.domain), basis)
     where = place(lowered, case.problem.domain, case.published.settings["points"], points)
-    return assemble(lowered, where, Whole.shared(drawn, 1))
+    return assemble(lowered, where, SingleDomainSpace.shared(drawn, 1))
 
 
 def error_of(case: Case, system: System, w: Array) -> float:
     zero = (0,) * len(case.problem.coordinates)
-    jet = (Jet(0, zero),)
+    jet = (PartialDerivative(0, zero),)
     return errors(case, lambda *c: system.space.values((np.column_stack(c),), jet, w)[0])[0]
 
 

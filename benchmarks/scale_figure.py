@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.measure import errors, threads
 from benchmarks.sensitivity import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, paper_style
-from pibls.basis.scale import SHARE, TABLE, WIDTHS, rank_share, scale_for
+from pibls.basis.scale import RANK_FRACTION, TABLE, WIDTHS, rank_fraction, scale_for
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs/data/scale.json"
@@ -43,7 +43,7 @@ FACTORS = (0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 2.8)
 def ranks(widths: Sequence[int], scales: Sequence[float], seeds: Sequence[int]) -> dict[str, list[float]]:
     """The mean share of N that is numerical rank, for waves in the plane: a list per width."""
     return {
-        str(n): [float(np.mean([rank_share("waves", n, 2, R, s) for s in seeds])) for R in scales]
+        str(n): [float(np.mean([rank_fraction("waves", n, 2, R, s) for s in seeds])) for R in scales]
         for n in widths
     }
 
@@ -160,12 +160,12 @@ def _draw_ranks(ax: Any, found: Mapping[str, Any]) -> None:
     import matplotlib as mpl
 
     shades = mpl.colormaps["viridis"](np.linspace(0.8, 0.05, len(found["shares"])))
-    ax.axhline(SHARE, color=GREY, linestyle=":", linewidth=1.2)
-    ax.text(110, SHARE - 0.012, "rank = 0.8 $N$", color=GREY, fontsize=8.5, va="top", ha="right")
+    ax.axhline(RANK_FRACTION, color=GREY, linestyle=":", linewidth=1.2)
+    ax.text(110, RANK_FRACTION - 0.012, "rank = 0.8 $N$", color=GREY, fontsize=8.5, va="top", ha="right")
     for (n, shares), colour in zip(found["shares"].items(), shades):
         ax.plot(found["scales"], shares, color=colour, label=f"$N$ = {n}")
         R = scale_for("waves", int(n), 2)
-        ax.plot(R, SHARE, "o", color=colour, markeredgecolor="white", markersize=8, zorder=5)
+        ax.plot(R, RANK_FRACTION, "o", color=colour, markeredgecolor="white", markersize=8, zorder=5)
     ax.set(xscale="log", xlabel="scale $R$", ylabel="numerical rank / $N$", ylim=(0, 1.05))
     ax.set_title("(a)  waves in the plane, no equation", loc="left")
     ax.legend(loc="lower right")

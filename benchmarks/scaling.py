@@ -108,7 +108,7 @@ def solved(size: Size, problem: pibls.Problem) -> pibls.Solution:
 def measure(size: Size) -> Run:
     """One size: time (median of three where that is quick), error, peak memory above the start."""
     if size.mode != "automatic":
-        streaming.HELD_ENTRIES = 0 if size.mode == "streamed" else 1 << 60
+        streaming.MAX_STORED_ENTRIES = 0 if size.mode == "streamed" else 1 << 60
     problem, exact = problem_of(size.study)
     solved(Size(size.study, 40, 200), problem)  # imports, compilation
     before, load = memory("VmRSS"), os.getloadavg()[0]
@@ -256,7 +256,7 @@ its imports and a small solve.
 
 Δu = f on the unit square, u = sin(30(x² + y²)): five periods along an edge, ten along the diagonal. 2.5 N
 points inside, R from the [scale-width rule](../scale.md), ridge QR. The matrix is held: the library would
-begin to stream it at {streaming.HELD_ENTRIES / 2**27:g} GiB.
+begin to stream it at {streaming.MAX_STORED_ENTRIES / 2**27:g} GiB.
 
 {table(("nodes N", "points", "one thread", "two threads", "max error", "peak memory", "matrix"), width)}
 
@@ -270,7 +270,7 @@ QR costs 2·2.5·N³ operations and the matrix 2.5 N² numbers.
 Poisson's equation (TC-5) with {NODES} nodes and more and more points, up to 2,000 times the nodes.
 "Streamed": the rows are made in blocks, each stacked under the triangle of the rows before and factored
 with it, so that nothing grows with the points but a few vectors. This happens by itself above
-{streaming.HELD_ENTRIES / 2**27:g} GiB, as in the last row; in the others it was forced, for comparison.
+{streaming.MAX_STORED_ENTRIES / 2**27:g} GiB, as in the last row; in the others it was forced, for comparison.
 
 {table(("points n", "held", "streamed", "max error", "memory, held", "memory, streamed", "matrix"), points)}
 

@@ -1,11 +1,12 @@
 """Whether time limits hold and interruptions arrive: wall time of solves that would take longer.
 
 python -m benchmarks.time_limits run [--quick] [NAME …]   each problem × limit × threads × load
+python -m benchmarks.time_limits engine [NAME …]          each problem × limit with two Dask worker processes
 python -m benchmarks.time_limits interrupt [COUNT]        SIGINT at random times (seeded)
 python -m benchmarks.time_limits table                    what is stored, as a table
 
-A limit holds where the wall time is at most 1.3 × limit + 0.3 s; an interruption has arrived where `solve`
-returns, or raises, within 1 s. Every solve is a process of its own, in which pibls is imported and the
+A limit holds where the wall time is at most 1.3 × limit + 0.3 s, with an engine limit + 2 s; an interruption
+has arrived where `solve` returns, or raises, within 1 s. Every solve is a process of its own, in which pibls is imported and the
 problem stated before the clock starts. "busy": two processes that compute run beside it. Results are
 stored after each run, and a run that is stored is not repeated.
 """
@@ -40,8 +41,27 @@ def allowed(limit: float) -> float:
     return 1.3 * limit + 0.3
 
 
-def solved(name: str, limit: float | None) -> dict[str, Any]:
-    """One solve in this process; SIGINT at the line "begun" and later reaches it."""
+@contextmanager
+def cluster(workers: int) -> Iterator[Any]:
+    """A Dask client with worker processes of one thread each, or None."""
+    if not workers:
+        yield None
+        return
+    from distributed import Client, LocalCluster
+
+    settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**settings) as local, Client(local) as client:
+        yield client
+
+
+def solved(name: str, limit: float | None, workers: int = 0) -> dict[str, Any]:
+    """Solve once in this process; SIGINT at the line "begun" and later reaches the solve."""
+    with cluster(workers) as client:
+        return measured(name, limit, client)
+
+
+def measured(name: str, limit: float | None, client: Any) -> dict[str, Any]:
+    """Return status, wall time and processor time of one solve."""
     import pibls
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -51,7 +71,7 @@ def solved(name: str, limit: float | None) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            solution = pibls.solve(problem, tol=tol, time_limit=limit)
+            solution = pibls.solve(problem, tol=tol, time_limit=limit, engine=client)
         status = solution.status.name
     except KeyboardInterrupt:
         status = "KeyboardInterrupt"
@@ -72,12 +92,12 @@ def beside(load: str) -> Iterator[None]:
             process.wait()
 
 
-def started(name: str, limit: float | None, threads: int) -> subprocess.Popen[str]:
+def started(name: str, limit: float | None, threads: int, workers: int = 0) -> subprocess.Popen[str]:
     """A process that has begun to solve."""
     count = str(threads)
     env = {**os.environ, "OPENBLAS_NUM_THREADS": count, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count}
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as where they are installed
-    command = [sys.executable, "-m", "benchmarks.time_limits", "solve", name, repr(limit)]
+    command = [sys.executable, "-m", "benchmarks.time_limits", "solve", name, repr(limit), str(workers)]
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     while (line := process.stdout.readline()) and line.strip() != "begun":
@@ -117,6 +137,18 @@ def run(names: Sequence[str], *, quick: bool) -> None:
         with beside(load):
             row = ended(started(name, limit, threads))
         row["holds"] = row["wall"] <= allowed(limit)
+        keep(key, row)
+        print(line(key, row), flush=True)
+
+
+def engine(names: Sequence[str]) -> None:
+    """Two worker processes: wall time ≤ limit + 2 s."""
+    for limit, name in product(LIMITS, names or tuple(PROBLEMS)):
+        key = f"{name} | {limit:g} s | 1 | 2 Dask workers"
+        if key in stored():
+            continue
+        row = ended(started(name, limit, 1, workers=2))
+        row["holds"] = row["wall"] <= limit + 2.0
         keep(key, row)
         print(line(key, row), flush=True)
 
@@ -163,9 +195,11 @@ def main() -> None:
     what, *rest = sys.argv[1:] or ["table"]
     if what == "solve":
         limit = None if rest[1] == "None" else float(rest[1])
-        print(json.dumps(solved(rest[0], limit)))
+        print(json.dumps(solved(rest[0], limit, int(rest[2]))))
     elif what == "run":
         run([name for name in rest if name != "--quick"], quick="--quick" in rest)
+    elif what == "engine":
+        engine(rest)
     elif what == "interrupt":
         interrupt(int(rest[0]) if rest else 20)
     else:

@@ -12,7 +12,7 @@ from typing import Any
 import griffe
 
 # The library's own cached property is shown as one, like that of functools.
-griffe.stdlib_decorators["pibls.caching.cached_property"] = {"cached", "property"}
+griffe.stdlib_decorators["pibls.runtime.caching.cached_property"] = {"cached", "property"}
 
 _SECTION = re.compile(r"^\S.*\n-{3,}$", flags=re.MULTILINE)
 

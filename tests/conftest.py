@@ -1,4 +1,4 @@
-"""What several files of tests ask for by name, and which tests are slow."""
+"""Shared fixtures, and the lists of slow and of long tests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.saved import small
+from tests.saved_solutions import small_solution
 
 SLOW = (
-    # Seconds on a machine with a load of fifteen (pytest -m slow --durations=60), alone some six times fewer.
+    # Seconds on a machine with a load of 15 (pytest -m slow --durations=60); about a sixth of it when idle.
     "tests/test_cases.py::test_published_settings_that_take_longer",  # 233, 61, 46, 9
     "tests/test_cases.py::test_published_settings_reach_the_published_error",  # 44, 40, 26, 19, …
     "tests/test_corners.py::test_the_problems_of_the_gallery_and_of_the_paper_agree_with_themselves",  # 19
@@ -27,7 +27,7 @@ SLOW = (
     "tests/test_interface_evolutions.py::test_evolution[nernst",
     "tests/test_interface_evolutions.py::test_evolution[vibrating",
     "tests/test_interface_evolutions.py::test_evolution[waves",
-    # Many hundreds of inputs, or peers that are trained.
+    # Hundreds of inputs, or neural networks that are trained.
     "tests/test_text_attacks.py::test_any_row_of_words_is_read_or_refused",
     "tests/test_text_attacks.py::test_any_text_is_read_or_refused",
     "tests/test_text_attacks.py::test_a_short_run_of_the_long_fuzz",
@@ -36,7 +36,7 @@ SLOW = (
     "tests/test_scaling.py",
     "tests/test_studies.py",
 )
-"""Beginnings of the names of the tests that `make quick` leaves out."""
+"""Prefixes of the identifiers of tests that `make quick` leaves out."""
 
 LONG = (
     "tests/test_interface_coupling.py::test_all_kinds_elsewhere",  # 72 problems of 2 s
@@ -44,7 +44,7 @@ LONG = (
     "tests/test_function_jumps.py::test_hundreds",  # 300 problems
     "tests/test_function_jumps.py::test_many_schedules",  # 150 and 60 problems
 )
-"""Beginnings of the names of the property tests that take minutes: only `make long` runs them."""
+"""Prefixes of the identifiers of property tests that take minutes: only `make long` runs them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,6 +57,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A small solution on disk."""
-    path: Path = small().save(tmp_path / "small.pibls")
+    """A small saved solution."""
+    path: Path = small_solution().save(tmp_path / "small.pibls")
     return path

@@ -12,7 +12,7 @@ from pibls.arrays import Array
 from pibls.basis import Broad, Features
 from pibls.basis.activation import ACTIVATIONS, Activation, Sine, activation
 from pibls.errors import ProblemError
-from tests.taylor import DEFINITIONS, coefficients, mp
+from tests.taylor_series import DEFINITIONS, coefficients, mp
 
 ORDERS = range(9)
 # Both tails; shifted so that no point is a zero of a derivative, where a relative error means nothing.

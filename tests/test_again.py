@@ -7,10 +7,10 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.candidate import attempt
-from pibls.adaptive.validation.context import Bench
-from pibls.deadline import asked
-from pibls.problem.forms.lowering import lower
+from pibls.adaptive.candidate import compute_candidate
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.problem.forms.compilation import compile_problem
+from pibls.runtime.deadline import deadline
 
 t = sp.Symbol("t")
 v = sp.Function("v")(t)
@@ -45,6 +45,9 @@ def test_the_time_limit_holds_inside_a_nonlinear_attempt() -> None:
     problem = pibls.Problem(
         pibls.Interval(t, 0, 1), [v.diff(t) - v**2], [pibls.Initial(v, sp.Rational(1, 2))]
     )
-    bench, spec = Bench.of(lower(problem), problem.domain, 0, 1e-8), pibls.Waves(20, scale=5.0)
-    with pytest.raises(OverError), asked(over):
-        attempt(bench, spec, None, None, 0)
+    context, spec = (
+        ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8),
+        pibls.Waves(20, scale=5.0),
+    )
+    with pytest.raises(OverError), deadline(over):
+        compute_candidate(context, spec, None, None, 0)

@@ -19,7 +19,7 @@ CELLS = [f"{c}" for c in assay.INITIAL_CELLS]
 def test_parts_of_the_data() -> None:
     part = assay.data(12_000, times=(12.0, 24.0), replicates=(1, 3))
     assert len(part) == 2 * 2 * 37
-    rows = assay.of(12_000)
+    rows = assay.experiment(12_000)
     assert sorted(part.values) == sorted(rows[np.isin(rows[:, 1], (12.0, 24.0))][:, [2, 4]].ravel())
     start = assay.problem(12_000, replicates=(2,)).statements
     assert str(start) != str(assay.problem(12_000).statements)

@@ -12,8 +12,8 @@ from scipy.special import roots_jacobi
 import pibls
 from pibls.arrays import Array
 from pibls.basis import BasisSpec, jet
-from pibls.basis.polynomials.nodes import jacobi
-from pibls.basis.scale import TABLE, WIDTHS, rank_share, scale_for
+from pibls.basis.polynomials.quadrature import jacobi_nodes
+from pibls.basis.scale import TABLE, WIDTHS, rank_fraction, scale_for
 from pibls.basis.sincos import cos_and_sin, from_table, from_tangent
 
 BOX = np.array([[0.0, 2.0], [-1.0, 0.5]])
@@ -51,16 +51,16 @@ def test_frequencies_stay_in_their_band() -> None:
 
 @pytest.mark.parametrize("dimension", range(1, 6))
 def test_groups_use_few_coordinates(dimension: int) -> None:
-    from pibls.basis.waves import few_coordinates
+    from pibls.basis.random_fourier import coordinate_subsets
 
-    assert all(1 <= len(c) <= 2 for c in few_coordinates(dimension))
+    assert all(1 <= len(c) <= 2 for c in coordinate_subsets(dimension))
 
 
 @pytest.mark.parametrize("nodes", [48, 128, 300])
 @pytest.mark.parametrize("kind", ["waves", "tanh"])
 def test_scale_follows_the_rank(kind: str, nodes: int) -> None:
     """In the plane, the rule gives a numerical rank near 0.8 N between the widths of its table too."""
-    assert rank_share(kind, nodes, 2, scale_for(kind, nodes, 2), seed=5) == pytest.approx(0.8, abs=0.13)
+    assert rank_fraction(kind, nodes, 2, scale_for(kind, nodes, 2), seed=5) == pytest.approx(0.8, abs=0.13)
 
 
 def test_scale_grows_with_width_and_is_measured_where_there_is_no_table() -> None:
@@ -99,5 +99,5 @@ def test_nodes_of_radau_and_lobatto(a: int, b: int) -> None:
     """As SciPy's, to rounding."""
     for n in (1, 2, 7, 40):
         expected = roots_jacobi(n, float(a), float(b))[0]
-        np.testing.assert_allclose(jacobi(n, a, b), expected, rtol=0, atol=3e-16)
-    assert jacobi(0, a, b).shape == (0,)
+        np.testing.assert_allclose(jacobi_nodes(n, a, b), expected, rtol=0, atol=3e-16)
+    assert jacobi_nodes(0, a, b).shape == (0,)

@@ -10,20 +10,20 @@ import sympy as sp
 from scipy.special import erf
 
 import pibls
-from pibls.adaptive.evolutions.grading import Grading
-from pibls.adaptive.evolutions.growth import growth_of
-from pibls.adaptive.evolutions.initial_state import Beginning, moved
-from pibls.adaptive.evolutions.line_mesh import Places
-from pibls.adaptive.evolutions.newton import WindowSolver
+from pibls.adaptive.evolutions.collocation_solver import CollocationSolver
+from pibls.adaptive.evolutions.initial_state import InitialData, change_resolution
+from pibls.adaptive.evolutions.line_mesh import CollocationOperator
+from pibls.adaptive.evolutions.refinement import Refinement
 from pibls.adaptive.evolutions.resolution import Resolution
-from pibls.adaptive.evolutions.strategy import towards_ends
-from pibls.adaptive.validation.context import Bench
-from pibls.assembly.evolutions.axial import Axial
-from pibls.assembly.evolutions.lines import Lines
-from pibls.assembly.evolutions.modal import Modal
-from pibls.nonlinear.stages import stages
-from pibls.problem import Jet
-from pibls.problem.forms.lowering import lower
+from pibls.adaptive.evolutions.strategy import concentrate_at_corners
+from pibls.adaptive.evolutions.well_posedness import short_wave_growth
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.assembly.evolutions.fourier_inverse import FourierInverse
+from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem
+from pibls.assembly.evolutions.separable_inverse import SeparableInverse
+from pibls.nonlinear.radau_stages import radau_stages
+from pibls.problem import PartialDerivative
+from pibls.problem.forms.compilation import compile_problem
 
 x, y, z, t = sp.symbols("x y z t")
 u, v, w = (sp.Function(name)(x, y, t) for name in "uvw")
@@ -70,29 +70,31 @@ PROBLEMS = {
 }
 
 
-def places_of(problem: pibls.Problem) -> Places:
-    places = Places.of(Bench.of(lower(problem), problem.domain, 0, 1e-6))
+def places_of(problem: pibls.Problem) -> CollocationOperator:
+    places = CollocationOperator.of(ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-6))
     assert places is not None
     return places
 
 
-def lines_of(problem: pibls.Problem, sizes: tuple[int, int]) -> tuple[Places, Lines]:
+def lines_of(
+    problem: pibls.Problem, sizes: tuple[int, int]
+) -> tuple[CollocationOperator, SemidiscreteSystem]:
     places = places_of(problem)
-    first = Grading(places).first(12, True)
-    return places, places.lines(Resolution(first.tree, sizes, first.repeated))
+    first = Refinement(places).initial(12, True)
+    return places, places.system(Resolution(first.tree, sizes, first.periodic))
 
 
-def axial_of(lines: Lines) -> tuple[Axial, Any]:
+def axial_of(lines: SemidiscreteSystem) -> tuple[SeparableInverse, Any]:
     """What stands for the inverse at the first λ of a window, and the matrix."""
-    st = stages(3)
-    operator = lines.at(0.1 * st.nodes).slopes([np.zeros((*lines.extent, 3))] * 2)
-    assert lines.frame is not None
-    made = Axial.of(lines, lines.frame, operator.weights, st.values[:1] / 0.1)
+    st = radau_stages(3)
+    operator = lines.at(0.1 * st.nodes).mean_jacobian([np.zeros((*lines.coefficient_shape, 3))] * 2)
+    assert lines.layout is not None
+    made = SeparableInverse.of(lines, lines.layout, operator.weights, st.eigenvalues[:1] / 0.1)
     assert made is not None
-    return made, operator.parts().at(st.values[0] / 0.1)
+    return made, operator.matrices().at(st.eigenvalues[0] / 0.1)
 
 
-def inverts(lines: Lines) -> None:
+def inverts(lines: SemidiscreteSystem) -> None:
     made, A = axial_of(lines)
     assert made.is_exact
     rng = np.random.default_rng(1)
@@ -137,7 +139,7 @@ def test_what_holds_on_part_of_a_side_has_no_frame() -> None:
         [pibls.Neumann(u, SMOOTH.diff(x), on=part), pibls.Dirichlet(u, SMOOTH, on=rest)],
     )
     places = places_of(problem)
-    assert places.framed is None
+    assert places.face_conditions is None
 
 
 def together(equations: list[sp.Eq], conditions: list[object], domain: Any = SQUARE) -> pibls.Problem:
@@ -220,7 +222,7 @@ def test_a_pressure_between_walls_has_no_frame() -> None:
         ],
         [pibls.Dirichlet(f, 0) for f in (u, v)] + [pibls.Initial(f, 0) for f in (u, v)],
     )
-    assert places_of(problem).framed is None
+    assert places_of(problem).face_conditions is None
 
 
 def test_a_pressure_round_two_rings_has_its_level_from_a_point() -> None:
@@ -235,13 +237,13 @@ def test_a_pressure_round_two_rings_has_its_level_from_a_point() -> None:
         SQUARE, equations, [*periods, *beginnings, pibls.Dirichlet(w, 2, on={x: 0.3, y: 0.1})]
     )
     places, lines = lines_of(problem, (9, 11))
-    assert places.is_apart
-    assert lines.modes is not None
-    st = stages(3)
+    assert places.is_separable
+    assert lines.fourier_modes is not None
+    st = radau_stages(3)
     moments = lines.at(0.1 * st.nodes)
-    operator = moments.slopes([np.zeros((*lines.extent, 3))] * 2)
-    made = Modal.of(lines, lines.modes, operator.weights, st.values[:1] / 0.1)
-    A = operator.parts().at(st.values[0] / 0.1)
+    operator = moments.mean_jacobian([np.zeros((*lines.coefficient_shape, 3))] * 2)
+    made = FourierInverse.of(lines, lines.fourier_modes, operator.weights, st.eigenvalues[:1] / 0.1)
+    A = operator.matrices().at(st.eigenvalues[0] / 0.1)
     c = np.random.default_rng(1).standard_normal((A.shape[1], 1)) + 0j
     assert np.abs(made.solve(A @ c) - c).max() < 1e-10
 
@@ -303,7 +305,7 @@ def test_currents_that_balance_a_pressure_do_not_grow() -> None:
         ],
         [pibls.Periodic(f, x) for f in (u, v, w)] + [pibls.Dirichlet(v, 0, on=ALONG_Y)],
     )
-    assert growth_of(lower(problem), problem.domain) is None
+    assert short_wave_growth(compile_problem(problem), problem.domain) is None
 
 
 FROM_REST = pibls.Problem(
@@ -350,43 +352,46 @@ def test_a_square_that_is_warmed_from_rest() -> None:
 @pytest.mark.parametrize("name", ["slopes", "wave"])
 def test_pieces_of_the_sides_are_solved_as_well(name: str) -> None:
     places = places_of(PROBLEMS[name])
-    first = Grading(places, pieces=True).first(12, True)
-    graded = Grading(places, pieces=True).steeper(first, np.ones((1, 2)))
+    first = Refinement(places, divide_axes=True).initial(12, True)
+    graded = Refinement(places, divide_axes=True).refine_layers(first, np.ones((1, 2)))
     assert [len(e) for e in graded.edges] == [4, 4]
-    assert len(Grading(places, pieces=True).steeper(graded, np.ones((3, 2))).edges[0]) == 7
-    lines = places.lines(graded)
+    assert len(Refinement(places, divide_axes=True).refine_layers(graded, np.ones((3, 2))).edges[0]) == 7
+    lines = places.system(graded)
     made, A = axial_of(lines)
     c = np.random.default_rng(1).standard_normal((A.shape[1], 1)) + 0j
     if made.is_exact:
         assert np.abs(made.solve(A @ c) - c).max() < 1e-7 * np.abs(c).max()
     # Functions survive another division, and as a window.
-    known = Beginning(places).at(graded)
-    other = moved(places, known, Grading.finer(graded))
-    back = moved(places, other, graded)
+    known = InitialData(places).at(graded)
+    other = change_resolution(places, known, Refinement.companion(graded))
+    back = change_resolution(places, other, graded)
     assert np.abs(back.rates - known.rates).max() < 1e-6
-    solver = WindowSolver(places, stages(3), 1e-8)
+    solver = CollocationSolver(places, radau_stages(3), 1e-8)
     U = np.repeat(known.rates[0][..., None], 3, axis=-1)
-    window = solver.window(solver.past(known, U, 0.0, 0.5))
+    window = solver.window(solver.previous_window(known, U, 0.0, 0.5))
     X = np.random.default_rng(2).random((50, 3)) * [1, 2, 0.5] - [0, 1, 0]
     exact = sp.lambdify((x, y), SMOOTH.subs(t, 0))(X[:, 0], X[:, 1])
-    assert np.abs(window.space.values((X,), (Jet(0, (0, 0, 0)),), window.w)[0] - exact).max() < 1e-7
+    assert (
+        np.abs(window.space.values((X,), (PartialDerivative(0, (0, 0, 0)),), window.w)[0] - exact).max()
+        < 1e-7
+    )
 
 
 def test_pieces_at_the_walls_are_joined_again() -> None:
     places = places_of(PROBLEMS["values"])
-    grading = Grading(places, pieces=True)
-    graded = grading.steeper(grading.first(12, True), np.ones((1, 2)))
+    grading = Refinement(places, divide_axes=True)
+    graded = grading.refine_layers(grading.initial(12, True), np.ones((1, 2)))
     small, large = np.full((3, 2), 1e-12), np.full((3, 2), 1e-7)
-    assert [len(e) for e in grading.coarser(graded, small, 1e-8).edges] == [2, 2]
-    assert grading.coarser(graded, large, 1e-8).edges == graded.edges
+    assert [len(e) for e in grading.coarsen_intervals(graded, small, 1e-8).edges] == [2, 2]
+    assert grading.coarsen_intervals(graded, large, 1e-8).edges == graded.edges
 
 
 def test_places_close_to_a_corner_are_looked_at() -> None:
     U = np.random.default_rng(3).random((400, 3))
     whole = np.array([[0.0, 1.0]] * 3)
-    V = towards_ends(U[:9], U, np.array([[0.0, 0.1], [0.9, 1.0], [0.0, 1.0]]), whole, 2)
+    V = concentrate_at_corners(U[:9], U, np.array([[0.0, 0.1], [0.9, 1.0], [0.0, 1.0]]), whole, 2)
     assert V[:, 0].min() < 1e-3
     assert V[:, 1].max() > 1 - 1e-3
     assert 0.2 < (V[:, 0] > 0.5).mean() < 0.4
     assert np.array_equal(V[:, 2], U[:, 2])
-    assert np.array_equal(towards_ends(U, U[:9], np.array([[0.1, 0.2]] * 3), whole, 2), U)
+    assert np.array_equal(concentrate_at_corners(U, U[:9], np.array([[0.1, 0.2]] * 3), whole, 2), U)

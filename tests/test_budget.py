@@ -12,19 +12,19 @@ import sympy as sp
 import pibls
 from pibls.adaptive import budget as budgets
 from pibls.adaptive.budget import Budget, OutOfTimeError, Progress
-from pibls.adaptive.candidate import attempt
-from pibls.adaptive.cells.strategy import CellPlan
-from pibls.adaptive.evolutions.galerkin_operator import RoomPlaces
-from pibls.adaptive.evolutions.strategy import WindowPlan
-from pibls.adaptive.evolutions.time_discretizations import InMoments
-from pibls.adaptive.random_features.strategy import WavePlan
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.candidate import compute_candidate
+from pibls.adaptive.cells.strategy import CellStrategy
+from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator
+from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
+from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace
+from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import unknowns_at
-from pibls.analysis.corners.clashes import clashes
-from pibls.analysis.corners.wedges import wedges_of
-from pibls.deadline import asked
-from pibls.problem.forms.lowering import lower
-from pibls.problem.interfaces.materials import materials_of
+from pibls.analysis.corners.compatibility import incompatible_conditions
+from pibls.analysis.corners.system_corners import system_corners
+from pibls.problem.forms.compilation import compile_problem
+from pibls.problem.interfaces.decomposition import subdomain_decomposition
+from pibls.runtime.deadline import deadline
 
 
 class Clock:
@@ -47,17 +47,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_each_plan_has_its_own_pace(clock: Clock) -> None:
     budget = Budget(0.0, 10.0, 4000)
     slow, quick, new = object(), object(), object()
-    budget.charge(slow, work=0.1, seconds=2.0)
-    budget.charge(quick, work=0.1, seconds=0.2)
-    assert budget.pace(slow) == pytest.approx(20.0)
-    assert budget.pace(new) == budget.pace(quick) == pytest.approx(2.0)
-    assert budget.allows(quick, 4.0)
-    assert not budget.allows(slow, 4.0)
+    budget.record(slow, work=0.1, seconds=2.0)
+    budget.record(quick, work=0.1, seconds=0.2)
+    assert budget.seconds_per_work(slow) == pytest.approx(20.0)
+    assert budget.seconds_per_work(new) == budget.seconds_per_work(quick) == pytest.approx(2.0)
+    assert budget.fits(quick, 4.0)
+    assert not budget.fits(slow, 4.0)
     clock.now = 9.5
-    assert not budget.allows(quick, 4.0)
+    assert not budget.fits(quick, 4.0)
     clock.now = 10.5
     budget.check()  # nothing was found yet: what is nearly there is better than nothing
-    budget.tell(Progress(64, 1.0, None, 1.0))
+    budget.report(Progress(64, 1.0, None, 1.0))
     with pytest.raises(OutOfTimeError):
         budget.check()
 
@@ -66,15 +66,18 @@ def test_what_may_fit_is_begun_where_nothing_else_does(clock: Clock) -> None:
     """Half of what is expected; waves, whose factors nothing ends in their middle, are not."""
     plane = sp.Function("u")(x, y)
     problem = pibls.Problem(SQUARE, [_laplace(plane, x, y) + 1], [pibls.Dirichlet(plane, 0)])
-    bench, budget = Bench.of(lower(problem), problem.domain, 0, 1e-8), Budget(0.0, 10.0, 4000)
-    cells, waves = CellPlan(bench, budget), WavePlan(bench, budget)
+    context, budget = (
+        ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8),
+        Budget(0.0, 10.0, 4000),
+    )
+    cells, waves = CellStrategy(context, budget), RandomFeatureStrategy(context, budget)
     for plan in (cells, waves):
-        budget.charge(plan, work=1.0, seconds=1.0)
+        budget.record(plan, work=1.0, seconds=1.0)
     clock.now = 5.0
-    assert not cells.affords(8.0)
-    assert cells.may_fit(8.0)
-    assert not cells.may_fit(20.0)
-    assert not waves.may_fit(8.0)
+    assert not cells.fits_budget(8.0)
+    assert cells.may_fit_budget(8.0)
+    assert not cells.may_fit_budget(20.0)
+    assert not waves.may_fit_budget(8.0)
 
 
 def test_a_step_that_would_end_late_is_not_begun(clock: Clock) -> None:
@@ -182,13 +185,13 @@ def test_what_takes_long_asks_whether_there_is_time() -> None:
         raise OverError
 
     problem = _kinds()["a room"]
-    places = RoomPlaces.of(Bench.of(lower(problem), problem.domain, 0, 1e-6))
+    places = GalerkinOperator.of(ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-6))
     assert places is not None
-    with pytest.raises(OverError), asked(over):
-        places.room(8)
+    with pytest.raises(OverError), deadline(over):
+        places.space(8)
     corner = _kinds()["a corner of a system"]
-    wedge = wedges_of(lower(corner), corner.domain)[0]
-    with pytest.raises(OverError), asked(over):
+    wedge = system_corners(compile_problem(corner), corner.domain)[0]
+    with pytest.raises(OverError), deadline(over):
         wedge.pencil.exponents(4.0)
 
 
@@ -201,23 +204,23 @@ def test_assembly_divisions_and_moments_ask_too(kind: str) -> None:
     steps: list[str] = []
     heard = steps.append
 
-    with asked(heard):
-        materials_of(problem)
-        bench = Bench.of(lower(problem), problem.domain, 0, 1e-6)
+    with deadline(heard):
+        subdomain_decomposition(problem)
+        context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-6)
         if kind == "moments":
-            plan = WindowPlan(bench, Budget(0.0, None, 500), way=InMoments())
-            plan.demand = plan.way.demand(bench)
-            follower = plan.way.follower(bench, plan.demand, 1, None, lambda *_: None)
+            plan = TimeWindowStrategy(context, Budget(0.0, None, 500), discretization=CollocationInSpace())
+            plan.tolerances = plan.discretization.initial_tolerances(context)
+            follower = plan.discretization.stepper(context, plan.tolerances, 1, None, lambda *_: None)
             assert follower is not None
             follower.run()
         else:
-            attempt(bench, pibls.Waves(20, scale=2.0), None, None, 0)
+            compute_candidate(context, pibls.Waves(20, scale=2.0), None, None, 0)
     wanted = {
         "a box": {"single_domain", "linear"},
-        "materials": {"materials", "division"},
-        "moments": {"newton"},
+        "materials": {"decomposition", "partition"},
+        "moments": {"collocation_solver"},
     }
-    division = [step for step in steps if step.endswith(".division")]
+    division = [step for step in steps if step.endswith(".partition")]
     assert kind != "materials" or len(division) > 2, "before each of its faces, too"
     assert wanted[kind] <= {step.rpartition(".")[2] for step in steps}
 
@@ -229,16 +232,18 @@ def test_an_estimate_is_kept_where_a_wider_attempt_is_worse() -> None:
     problem = pibls.Problem(
         SQUARE, [_laplace(plane, x, y) - _laplace(exact, x, y)], [pibls.Dirichlet(plane, exact)]
     )
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-12)
-    plan = WavePlan(bench, Budget(0.0, None, 4000))
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-12)
+    plan = RandomFeatureStrategy(context, Budget(0.0, None, 4000))
     for nodes in (40, 120, 20):
-        found = attempt(bench, pibls.Waves(nodes, scale=2.0), None, None, nodes)
-        plan.last, plan.now = plan.now, found
-        plan.best = found if plan.best is None or found.relative < plan.best.relative else plan.best
-        plan.tell(found)
+        found = compute_candidate(context, pibls.Waves(nodes, scale=2.0), None, None, nodes)
+        plan.previous, plan.current = plan.current, found
+        plan.best = (
+            found if plan.best is None or found.relative_residual < plan.best.relative_residual else plan.best
+        )
+        plan.report(found)
     assert plan.best is not None
-    assert plan.best is not plan.now
-    plan.conclude()
+    assert plan.best is not plan.current
+    plan.finalize_from_history()
     assert plan.error.checked
     X, Y = (c.ravel() for c in np.meshgrid(np.linspace(0, 1, 21), np.linspace(0, 1, 21)))
     u = unknowns_at(*plan.best.function, np.column_stack([X, Y]), 1)[0]
@@ -248,10 +253,10 @@ def test_an_estimate_is_kept_where_a_wider_attempt_is_worse() -> None:
 def test_no_hint_is_looked_for_when_the_time_is_over(clock: Clock) -> None:
     """Which conditions disagree in corners is asked of SymPy: a second for a cube in time."""
     problem = _kinds()["moments"]
-    assert clashes(problem)
+    assert incompatible_conditions(problem)
     clock.now = 3.0
-    with asked(Budget(0.0, 2.0, 4000).check):
-        assert clashes(problem) == ()
+    with deadline(Budget(0.0, 2.0, 4000).check):
+        assert incompatible_conditions(problem) == ()
 
 
 def test_an_evolution_needs_few_modules_of_scipy() -> None:
@@ -290,8 +295,8 @@ def test_the_deadline_is_checked_before_each_analysis() -> None:
 
     u = sp.Function("u")(x)
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x, 2) + 1], [pibls.Dirichlet(u, 0)])
-    with asked(over), pytest.raises(OutOfTimeError):
-        problem.once("analysis", lambda: pytest.fail("begun"))
-    assert problem.once("analysis", lambda: 1) == 1
-    with asked(over):
-        assert problem.once("analysis", lambda: 2) == 1
+    with deadline(over), pytest.raises(OutOfTimeError):
+        problem.cached("analysis", lambda: pytest.fail("begun"))
+    assert problem.cached("analysis", lambda: 1) == 1
+    with deadline(over):
+        assert problem.cached("analysis", lambda: 2) == 1

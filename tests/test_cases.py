@@ -9,7 +9,7 @@ from benchmarks.published import allowed
 
 import pibls
 from pibls.assembly.points import place
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 
 FAST = ("TC-1", "TC-2", "TC-3", "TC-4", "TC-5", "TC-6", "TC-8")
 SLOW = {"TC-7": 5, "TC-9": 3, "TC-10": 3, "TC-11": 3}
@@ -121,7 +121,7 @@ def test_the_authors_settings_are_those_of_their_code() -> None:
 def test_the_authors_points_are_grids_with_the_boundary(name: str, rows: list[int]) -> None:
     """TC-8 has the points of the inflow side only, half of 800; TC-7 pairs."""
     problem, settings = pibls.cases[name].authors.problem, pibls.cases[name].authors.settings
-    found = place(lower(problem), problem.domain, settings["points"], np.random.default_rng(0))
+    found = place(compile_problem(problem), problem.domain, settings["points"], np.random.default_rng(0))
     assert [len(p) for p in found.values()] == rows
     inside = next(iter(found.values())).sites[0]
     low, high = np.array(problem.domain.bounds, dtype=float).T

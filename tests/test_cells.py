@@ -9,14 +9,14 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.cells.hp_selection import NODES, Sized, grid_for, waves_in
-from pibls.adaptive.cells.hybridized import Reference, cell_system
-from pibls.adaptive.rates import sites, towards, waves_across
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.cells.hp_selection import CELL_NODES, SizedTree, resolved_wavelengths, wave_grid
+from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system
+from pibls.adaptive.decay_rates import layer_planes, refine_at_layers, wavelengths_across
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.geometry import Boundary, faces_of
-from pibls.geometry.faces.crossings import crossings
+from pibls.geometry.faces.crossings import boundary_crossings
 from pibls.nonlinear import GaussNewton
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 from pibls.spaces import CellTree
 
 x, y = sp.symbols("x y")
@@ -26,9 +26,9 @@ LINE = pibls.Interval(x, 0, 1)
 SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
 
 
-def bench(equation: Any, domain: Any = LINE, unknown: Any = u, tol: float = 1e-8) -> Bench:
+def context(equation: Any, domain: Any = LINE, unknown: Any = u, tol: float = 1e-8) -> ValidationContext:
     problem = pibls.Problem(domain, [equation], [pibls.Dirichlet(unknown, 0)])
-    return Bench.of(lower(problem), domain, 0, tol)
+    return ValidationContext.of(compile_problem(problem), domain, 0, tol)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def bench(equation: Any, domain: Any = LINE, unknown: Any = u, tol: float = 1e-8
     ],
 )
 def test_layers_stand_where_solutions_decay_inwards(equation: Any, levels: set[float]) -> None:
-    assert {round(site.level, 9) for site in sites(bench(equation))} == levels
+    assert {round(site.level, 9) for site in layer_planes(context(equation))} == levels
 
 
 def test_a_layer_of_any_width_is_found_at_once() -> None:
@@ -59,34 +59,36 @@ def test_a_layer_of_any_width_is_found_at_once() -> None:
 
 
 def test_cells_are_graded_towards_a_layer_only() -> None:
-    found = bench(-1e-3 * (v.diff(x, 2) + v.diff(y, 2)) + v.diff(x) + 2 * v.diff(y) - 1, SQUARE, v)
-    assert {(s.axis, s.level) for s in sites(found)} == {(0, 1.0), (1, 1.0)}
-    tree = towards(CellTree.grid(found.box, (2, 2)), sites(found), 12)
+    found = context(-1e-3 * (v.diff(x, 2) + v.diff(y, 2)) + v.diff(x) + 2 * v.diff(y) - 1, SQUARE, v)
+    assert {(s.axis, s.level) for s in layer_planes(found)} == {(0, 1.0), (1, 1.0)}
+    tree = refine_at_layers(CellTree.grid(found.box, (2, 2)), layer_planes(found), 12)
     sizes = tree.boxes[:, :, 1] - tree.boxes[:, :, 0]
     assert sizes.min() < 4e-3
     assert sizes[tree.locate(np.array([[0.1, 0.1]]))[0]].min() == 0.5
 
 
 def test_waves_begin_in_a_grid_that_resolves_them() -> None:
-    found = bench(v.diff(x, 2) + v.diff(y, 2) + (60 * sp.pi) ** 2 * v - 1, SQUARE, v)
-    waves = waves_across(found)
+    found = context(v.diff(x, 2) + v.diff(y, 2) + (60 * sp.pi) ** 2 * v - 1, SQUARE, v)
+    waves = wavelengths_across(found)
     assert np.allclose(waves, 30)
-    grid = grid_for(waves, 1e-8, 1e5)
+    grid = wave_grid(waves, 1e-8, 1e5)
     assert grid is not None
     level, counts = grid
-    nodes = NODES[2][level]
+    nodes = CELL_NODES[2][level]
     assert nodes * np.prod(counts) <= 1e5
-    assert min(counts) * waves_in(nodes, 2, 1e-8) >= 30
-    assert grid_for(waves, 1e-8, 1e3) is None  # nothing resolves them
+    assert min(counts) * resolved_wavelengths(nodes, 2, 1e-8) >= 30
+    assert wave_grid(waves, 1e-8, 1e3) is None  # nothing resolves them
 
 
 @pytest.mark.parametrize(("fall", "more"), [(1.0, True), (0.01, False)])
 def test_functions_are_added_where_the_spectrum_falls(fall: float, more: bool) -> None:
-    cells = Sized.even(CellTree.grid(np.array([[0.0, 1.0]] * 3), (2, 2, 2)), 1)
-    assert cells.wants_more(0, np.ones(3), [0, 1, 2], fall, 6.0) is more
-    raised = cells.raised({0})
-    assert raised.nodes[0] == NODES[3][2]
-    assert not Sized.even(cells.tree, len(NODES[3]) - 1).wants_more(0, np.ones(3), [0], fall, 6.0)
+    cells = SizedTree.uniform(CellTree.grid(np.array([[0.0, 1.0]] * 3), (2, 2, 2)), 1)
+    assert cells.prefers_more_functions(0, np.ones(3), [0, 1, 2], fall, 6.0) is more
+    raised = cells.with_more_functions({0})
+    assert raised.nodes[0] == CELL_NODES[3][2]
+    assert not SizedTree.uniform(cells.tree, len(CELL_NODES[3]) - 1).prefers_more_functions(
+        0, np.ones(3), [0], fall, 6.0
+    )
 
 
 def test_nothing_is_held_together_along_the_boundary() -> None:
@@ -96,12 +98,12 @@ def test_nothing_is_held_together_along_the_boundary() -> None:
     problem = pibls.Problem(shape, [sp.Eq(v.diff(x, 2) + v.diff(y, 2), 0)], [pibls.Dirichlet(v, exact)])
     box = np.array([[-1.0, 1.0]] * 2)
     tree = CellTree.grid(box, (2, 2))
-    space = Reference.drawn(100, 2, 1.0, np.random.default_rng(0)).over(tree, 1)
-    w = GaussNewton().solve(cell_system(lower(problem), shape, space), np.random.default_rng(0)).w
+    space = ReferenceCell.drawn(100, 2, 1.0, np.random.default_rng(0)).over(tree, 1)
+    w = GaussNewton().solve(cell_system(compile_problem(problem), shape, space), np.random.default_rng(0)).w
     outside = int(tree.locate(np.array([[0.5, -0.5]]))[0])
     assert not w[space.starts[outside] : space.starts[outside + 1]].any()
     X = np.array([[0.0, -0.7], [0.4, 0.0], [0.0, 0.0], [0.0, -1.0]])
-    values = space.values((X,), (pibls.problem.Jet(0, (0, 0)),), w[: space.columns])[0]
+    values = space.values((X,), (pibls.problem.PartialDerivative(0, (0, 0)),), w[: space.columns])[0]
     assert np.abs(values - np.exp(X[:, 0]) * np.cos(X[:, 1])).max() < 1e-7
 
 
@@ -149,7 +151,7 @@ def test_the_boundary_of_a_shape_of_ones_own_is_found_in_cells_of_any_size(size:
 def test_a_curved_boundary_is_found_with_its_normals() -> None:
     disk = pibls.Disk((x, y), (0, 0), 1)
     box = np.array([[0.7, 0.703], [0.709, 0.713]])
-    found = crossings(disk, box)
+    found = boundary_crossings(disk, box)
     assert len(found.points) > 50
     assert np.abs(np.linalg.norm(found.points, axis=1) - 1).max() < 1e-14
     assert np.abs(found.normals - found.points).max() < 1e-8
@@ -180,16 +182,16 @@ def test_cells_are_graded_towards_a_corner_that_nobody_named() -> None:
 def test_where_the_time_is_over_the_last_division_tells_of_the_error(rounds: int) -> None:
     """-Δu = 1 is singular in the corners of a square: the error is largest there."""
     from pibls.adaptive.budget import Budget
-    from pibls.adaptive.cells.strategy import CellPlan
+    from pibls.adaptive.cells.strategy import CellStrategy
     from pibls.adaptive.validation.estimate import unknowns_at
 
-    plan = CellPlan(bench(v.diff(x, 2) + v.diff(y, 2) + 1, SQUARE, v, 1e-9), Budget(0.0, None, 4000))
+    plan = CellStrategy(context(v.diff(x, 2) + v.diff(y, 2) + 1, SQUARE, v, 1e-9), Budget(0.0, None, 4000))
     plan.advance()
-    plan.conclude()
+    plan.finalize_from_history()
     assert not plan.error.checked  # there is nothing yet to compare with
     for _ in range(rounds - 1):
         plan.advance()
-    plan.conclude()
+    plan.finalize_from_history()
     assert plan.best is not None
     X = np.random.default_rng(1).random((400, 2))
     X = np.concatenate([X, 1e-2 * X])

@@ -14,7 +14,7 @@ import sympy as sp
 import pibls
 from pibls.geometry.subdomains.tiling import Tiling
 from pibls.problem.interfaces.characteristics import characteristics_of
-from pibls.problem.interfaces.materials import materials_of
+from pibls.problem.interfaces.decomposition import subdomain_decomposition
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
@@ -136,7 +136,7 @@ def test_what_is_continuous_across_a_line() -> None:
     ids=["smooth", "nearly fitting", "a ring", "heat", "elliptic", "bent lines", "torn", "long"],
 )
 def test_what_is_not_divided(problem: pibls.Problem) -> None:
-    assert materials_of(problem) is None
+    assert subdomain_decomposition(problem) is None
 
 
 def test_a_start_fits_an_end_up_to_some_derivative() -> None:
@@ -174,7 +174,7 @@ def test_polygons_between_chords() -> None:
     pairs = [pair for _, pair, _ in tiling.interfaces()]
     assert len(pairs) == len(set(pairs)) == 4
     on_chords = np.array([[500.0, 0.25e-6], [500.0, 0.26e-6]])
-    assert tiling.is_between(on_chords).tolist() == [True, False]
+    assert tiling.is_on_interface(on_chords).tolist() == [True, False]
 
 
 def _area(corners: Any) -> float:
@@ -195,7 +195,7 @@ def test_a_start_that_is_nearly_right_is_followed_in_windows() -> None:
     """exp(-100 (x - 1/2)²) has a slope of 1e-9 at a free end: pieces for it resolved no pulse in 13 s."""
     start = pibls.Initial(u, sp.exp(-100 * (x - sp.Rational(1, 2)) ** 2))
     free = on(1, sp.Rational(3, 2), [STRING], pibls.Neumann(u, 0), start, STILL)
-    assert materials_of(free) is not None
+    assert subdomain_decomposition(free) is not None
     solution = pibls.solve(free, tol=1e-6)
     X, T = np.random.default_rng(0).uniform((0, 0), (1, 1.5), (1000, 2)).T
     error = np.abs(solution(X, T) - travels(lambda z: np.exp(-100 * (z - 0.5) ** 2), 1.0)(X, T)).max()
@@ -223,7 +223,7 @@ def test_it_is_saved_loaded_and_differentiated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("stop", "pieces", "each"), [(1, 5, 128), (3, 11, 92), (5, 17, 72)])
 def test_many_pieces_begin_with_fewer_functions_each(stop: int, pieces: int, each: int) -> None:
     problem = string(stop, sp.Min(x, (1 - x) / 3))
-    found = materials_of(problem)
+    found = subdomain_decomposition(problem)
     assert found is not None
     assert len(found) == pieces
     solution = pibls.solve(problem, tol=1e-6)

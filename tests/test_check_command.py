@@ -43,9 +43,9 @@ RATE = 'initial = "u_t", value = 0'
         (["u_t = u_xx"], "x = [0, 1]", "t = [0, 1]", [WALL + ', on = "x = 0"', START], "where x = 1"),
         (["u_t + u_x = 0"], "x = [0, 1]", "t = [0, 1]", [START], "where x = 0"),
         (["u_xx + u_yy = 1"], "x = [0, 1], y = [0, 1]", "", [WALL + ', on = "x = 0"'], "where x = 1"),
-        (["u_tt = -u"], "t = [0, 1]", "", ['initial = "u", value = 1'], "1 more of 2 conditions"),
-        (["u_xx = 1"], "x = [0, 1]", "", [WALL + ', on = "x = 0"'], "1 more of 2 conditions"),
-        (["u_t = v", "v_t = -u"], "t = [0, 1]", "", ['initial = "u", value = 1'], "1 more of 2 conditions"),
+        (["u_tt = -u"], "t = [0, 1]", "", ['initial = "u", value = 1'], "1 of 2 conditions"),
+        (["u_xx = 1"], "x = [0, 1]", "", [WALL + ', on = "x = 0"'], "1 of 2 conditions"),
+        (["u_t = v", "v_t = -u"], "t = [0, 1]", "", ['initial = "u", value = 1'], "1 of 2 conditions"),
     ],
 )
 def test_missing_conditions_end_with_code_2(

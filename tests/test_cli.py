@@ -115,7 +115,7 @@ def test_values_are_shown_with_all_digits(poisson: Path, tmp_path: Path) -> None
     inside, outside = text.splitlines()
     assert code == 0
     assert float(inside.removeprefix("x=0.5,y=0.25: u = ")) == float(pibls.load(saved)(0.5, 0.25))
-    assert outside == "x=3,y=0: u = nan (outside of the domain)"
+    assert outside == "x=3,y=0: u = nan (outside the domain)"
 
 
 def test_parameters_may_be_formulas(poisson: Path) -> None:
@@ -148,9 +148,9 @@ def test_all_outputs_of_a_file_are_written(poisson: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('picture = "a.gif"', "output.picture: expected a picture"),
-        ('picture = "b/a.png"', "output.picture: expected a folder that exists"),
-        ('table = "b/a.csv"', "output.table: expected a folder that exists"),
+        ('picture = "a.gif"', "output.picture: expected a still image"),
+        ('picture = "b/a.png"', "output.picture: expected an existing folder"),
+        ('table = "b/a.csv"', "output.table: expected an existing folder"),
     ],
 )
 def test_outputs_that_cannot_be_are_refused_before_solving(
@@ -191,7 +191,7 @@ def test_more_coordinates_than_paper_can_show(tmp_path: Path) -> None:
     )
     code, text = run("check", str(path), "--picture", str(tmp_path / "p.svg"))
     assert code == 2
-    assert "at most three coordinates" in text
+    assert "at most three space coordinates" in text
     assert not (tmp_path / "p.svg").exists()
 
 
@@ -223,7 +223,7 @@ def test_version() -> None:
 
 def test_check_writes_brackets_as_they_are(poisson: Path) -> None:
     title = "[bold]a[/bold] title"
-    poisson.write_text(poisson.read_text().replace("Poisson on a rectangle", title))
+    poisson.write_text(poisson.read_text().replace("Poisson's equation on a rectangle", title))
     code, text = run("check", str(poisson))
     assert code == 0
     assert title in text
@@ -239,7 +239,7 @@ def test_not_converged_is_code_1_and_written(poisson: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["slove"], "no such command: slove. Did you mean solve?"),
+        (["slove"], "unknown command: slove. Did you mean solve?"),
         (["new", "poison"], "Did you mean poisson?"),
         (["case", "TC-50"], "Did you mean TC-5?"),
         (["solve", "nowhere.toml"], "nowhere.toml: expected a file that can be read"),

@@ -10,7 +10,7 @@ import sympy as sp
 
 import pibls
 from pibls.assembly.points import PointSet, place
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 
 x, y, z, t = sp.symbols("x y z t")
 u1 = sp.Function("u")(x)
@@ -30,7 +30,7 @@ def points_of(
     problem: pibls.Problem, points: pibls.Points | None = None, seed: int = 0
 ) -> dict[str, PointSet]:
     """The points of every statement, by its name."""
-    lowered = lower(problem)
+    lowered = compile_problem(problem)
     points = points or pibls.Points(200, 80, 20)
     found = place(lowered, problem.domain, points, np.random.default_rng(seed))
     return {r.name: found[r.region] for r in lowered.residuals}

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pibls.adaptive.random_features.strategy import WavePlan
-from pibls.adaptive.validation.conditioning import Probed, probed
+from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
+from pibls.adaptive.validation.conditioning import Conditioning, compute_conditioning
 from pibls.arrays import Array
 from pibls.linalg import RidgeQR
 from pibls.nonlinear import GaussNewton, TrustRegion
-from tests.made import found, plan
+from tests.strategy_helpers import make_candidate, make_strategy
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Linear:
     def residual(self, w: Array) -> Array:
         return self.A @ w - self.b
 
-    def level(self, u: float) -> Array:
+    def values_of_constant(self, u: float) -> Array:
         return np.full(1, u)
 
     def linearise(self, v: Array) -> tuple[Array, Array]:
         return self.A, self.b
 
-    def row_sizes(self, J: Any) -> Array:
+    def row_scales(self, J: Any) -> Array:
         return np.ones(len(self.A))
 
 
@@ -71,9 +71,12 @@ def test_columns_that_are_dependent_or_short() -> None:
 def test_a_family_of_solutions_is_one_in_another_basis_too(
     stiffness: float, wanders: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = replace(found(1e-9), probed=Probed(stiffness))
-    monkeypatch.setattr(WavePlan, "_attempt", lambda *_, **__: other)
-    assert plan()._wanders(replace(found(1e-9), probed=Probed(1e-15))) is wanders
+    other = replace(make_candidate(1e-9), conditioning=Conditioning(stiffness))
+    monkeypatch.setattr(RandomFeatureStrategy, "_compute", lambda *_, **__: other)
+    assert (
+        make_strategy()._has_free_direction(replace(make_candidate(1e-9), conditioning=Conditioning(1e-15)))
+        is wanders
+    )
 
 
 def test_a_radius_that_was_too_large_shrinks() -> None:
@@ -100,11 +103,13 @@ def test_a_radius_that_was_too_large_shrinks() -> None:
 def test_rounding_is_asked_about_where_little_holds_a_solution(stiffness: float, asked: bool) -> None:
     basis = SimpleNamespace(jets=lambda X, _: [np.ones((len(X), 2))])
     space = SimpleNamespace(bases=[basis], columns=2, slices=[slice(0, 2)])
-    system: Any = SimpleNamespace(space=space, tied=lambda values: values, terms=lambda _: np.ones(3))
+    system: Any = SimpleNamespace(
+        space=space, merge_columns=lambda values: values, term_magnitudes=lambda _: np.ones(3)
+    )
     factors: Any = SimpleNamespace(
         leverage=lambda values: np.full(len(values), 1.0 / stiffness), influence=lambda *_: np.ones(1)
     )
-    bench = plan().bench
-    found = probed(bench, system, factors, np.zeros(2), 1)
-    assert found.stiffness == pytest.approx(stiffness)
+    context = make_strategy().context
+    found = compute_conditioning(context, system, factors, np.zeros(2), 1)
+    assert found.coercivity == pytest.approx(stiffness)
     assert bool(found.rounding[0]) is asked

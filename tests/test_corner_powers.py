@@ -11,14 +11,17 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.analysis.corners import ends, junctions, singular, wedges
-from pibls.analysis.corners.ends import meetings, opened
-from pibls.analysis.corners.pencil import Tie
-from pibls.analysis.corners.singular import VALUES, Corner, corners_of, functions_at
+from pibls.analysis.corners import boundary_segments as ends
+from pibls.analysis.corners import junctions
+from pibls.analysis.corners import scalar_corners as singular
+from pibls.analysis.corners import system_corners as wedges
+from pibls.analysis.corners.boundary_segments import meeting_ends, opening_angle
+from pibls.analysis.corners.pencil import PencilCondition
+from pibls.analysis.corners.scalar_corners import VALUES, Corner, corners_of, singular_functions
 from pibls.basis import Singular
 from pibls.geometry import Boundary, faces_of
-from pibls.problem.forms.lowering import lower
-from pibls.problem.interfaces.materials import materials_of
+from pibls.problem.forms.compilation import compile_problem
+from pibls.problem.interfaces.decomposition import subdomain_decomposition
 from tests.test_diagnoses import laplacian, poisson
 from tests.test_pencil import ELASTIC, LAPLACE, STOKES, free, pencil, values
 
@@ -33,8 +36,8 @@ BOX = pibls.Box({x: (0, 1), y: (0, 1)})
 
 
 def test_an_angle_that_is_none() -> None:
-    assert opened(0.0, 1e-6) == 2.0 * math.pi
-    assert opened(0.0, 1e-4) == 1e-4
+    assert opening_angle(0.0, 1e-6) == 2.0 * math.pi
+    assert opening_angle(0.0, 1e-4) == 1e-4
 
 
 @pytest.mark.parametrize(("apart", "meet"), [(1e-8, True), (1e-6, False)])
@@ -44,7 +47,7 @@ def test_ends_that_meet(apart: float, meet: bool, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(ends, "faces_of", lambda _: [None])
     monkeypatch.setattr(ends, "_ends", lambda *_: [first, last])
     problem = poisson(BOX)
-    assert bool(list(meetings(lower(problem), problem.domain))) is meet
+    assert bool(list(meeting_ends(compile_problem(problem), problem.domain))) is meet
 
 
 @pytest.mark.parametrize(("off", "found"), [(2e-8, True), (5e-6, False)])
@@ -54,14 +57,14 @@ def test_where_a_relation_ends_exactly(off: float, found: bool) -> None:
     relation = SimpleNamespace(expression=sp.Gt(x, 0.3), coordinates=(x, y))
     at = {float(c): side.at(np.array([[c]]), np.random.default_rng(0)).points[0, 0] for c in (0.3, 0.7)}
     cut = next(c for c, place in at.items() if abs(place - 0.3) < 1e-12)
-    exact = ends._exactly(side, cut + off, cast("Any", SimpleNamespace(relation=relation)))
+    exact = ends._equality_parameter(side, cut + off, cast("Any", SimpleNamespace(relation=relation)))
     assert (exact == pytest.approx(cut, abs=1e-12)) is found
 
 
 def test_points_towards_an_end() -> None:
     problem = poisson(BOX)
-    one, _ = next(iter(meetings(lower(problem), problem.domain)))
-    away = np.sort(np.linalg.norm(one.near.points - one.point, axis=1))
+    one, _ = next(iter(meeting_ends(compile_problem(problem), problem.domain)))
+    away = np.sort(np.linalg.norm(one.approach_points.points - one.point, axis=1))
     assert away[-1] == pytest.approx(0.5)
     assert 1e-8 < away[0] < 1e-5
     assert 1.3 < (away[1:] / away[:-1]).min() <= (away[1:] / away[:-1]).max() < 2.5
@@ -74,14 +77,14 @@ def test_powers_of_a_corner() -> None:
     sides = Boundary(np.zeros((0, 2)), np.zeros((0, 2)), ())
     corner = Corner((0.0, 0.0), 0.0, 1.5 * math.pi, ((VALUES, VALUES),), True, sides)
     assert 40.0 < max(corner.powers(0)) < 60.0
-    bent = [p for p, *_ in singular._bent_terms(corner, 0, 0.0)]
-    lower_ones = [p + j for p, j, *_ in singular._lower_terms(corner, 0)]
-    rich = [p + q for p, q, *_ in singular._rich_terms(corner, 0)]
+    bent = [p for p, *_ in singular._curved_terms(corner, 0, 0.0)]
+    lower_ones = [p + j for p, j, *_ in singular._reaction_terms(corner, 0)]
+    rich = [p + q for p, q, *_ in singular._general_terms(corner, 0)]
     assert 15.0 < max(bent) < 25.0
     assert 12.0 < max(lower_ones) < 20.0
     assert 4.0 < max(rich) < 8.0
-    assert singular._is_whole(2.0 + 1e-7)
-    assert not singular._is_whole(2.0 + 1e-5)
+    assert singular._is_integer(2.0 + 1e-7)
+    assert not singular._is_integer(2.0 + 1e-5)
 
 
 @pytest.mark.parametrize(("rate", "moderate"), [(7.0, True), (20.0, False)])
@@ -94,8 +97,8 @@ def test_poles_in_a_hole() -> None:
     """The cut of a corner that looks into a hole ends in it."""
     square = pibls.Box({x: (-1, 1), y: (-1, 1)}) - pibls.Box({x: (0, 0.3), y: (0, 0.3)})
     problem = poisson(square)
-    corner = next(c for c in corners_of(lower(problem), square) if math.hypot(*c.point) < 1e-9)
-    made = functions_at(corner, lower(problem), square)
+    corner = next(c for c in corners_of(compile_problem(problem), square) if math.hypot(*c.point) < 1e-9)
+    made = singular_functions(corner, compile_problem(problem), square)
     assert isinstance(made[0], Singular)
     poles = [p for p, q, log, _ in made[0].terms if p == round(p) and not q and not log]
     assert 10.0 <= max(poles) <= 24.0
@@ -128,8 +131,8 @@ def test_complex_exponents_of_narrow_corners(angle: float) -> None:
 def test_a_power_that_is_none() -> None:
     """Constants and log r, where fluxes are given on both sides: energies would be infinite."""
 
-    def flux(angle: float) -> list[Tie]:
-        return [Tie(angle, ((0, 0, (1, 0), -math.sin(angle)), (0, 0, (0, 1), math.cos(angle))))]
+    def flux(angle: float) -> list[PencilCondition]:
+        return [PencilCondition(angle, ((0, 0, (1, 0), -math.sin(angle)), (0, 0, (0, 1), math.cos(angle))))]
 
     made = pencil(LAPLACE, flux, 1.5 * math.pi)
     assert [a.real for a, _ in made.exponents(1.6)] == pytest.approx([2 / 3, 4 / 3], abs=1e-8)
@@ -138,11 +141,11 @@ def test_a_power_that_is_none() -> None:
 def test_null_vectors_and_chains() -> None:
     made = pencil(ELASTIC, free, 2.0 * math.pi, -math.pi)
     exponents = made.exponents(2.6)
-    assert made.has(exponents)
-    assert not made.has([(a + 1e-4, n) for a, n in exponents])
-    assert made._null(0.5)[0].shape[1] == 2
-    assert made._null(0.5 + 1e-10)[0].shape[1] == 2
-    assert made._null(0.5 + 1e-5)[0].shape[1] == 0
+    assert made.has_exponents(exponents)
+    assert not made.has_exponents([(a + 1e-4, n) for a, n in exponents])
+    assert made._null_space(0.5)[0].shape[1] == 2
+    assert made._null_space(0.5 + 1e-10)[0].shape[1] == 2
+    assert made._null_space(0.5 + 1e-5)[0].shape[1] == 0
 
 
 # -- corners of systems --
@@ -160,18 +163,22 @@ def lid(value: Any) -> pibls.Problem:
 @pytest.mark.parametrize(("jump", "clash"), [(1e-5, False), (1e-2, True)])
 def test_a_jump_of_the_data_at_a_corner(jump: float, clash: bool) -> None:
     problem = lid(sp.Float(jump) + sp.sin(sp.pi * x))
-    found = wedges.wedges_of(lower(problem), problem.domain)
-    assert any(w.clash for w in found) is clash
+    found = wedges.system_corners(compile_problem(problem), problem.domain)
+    assert any(w.has_incompatible_data for w in found) is clash
 
 
 def test_what_lower_terms_bring() -> None:
     problem = lid(1)
-    found = wedges.wedges_of(lower(problem), problem.domain)
-    wedge = next(w for w in found if w.clash)
+    found = wedges.system_corners(compile_problem(problem), problem.domain)
+    wedge = next(w for w in found if w.has_incompatible_data)
     place: Any = SimpleNamespace(
-        point=wedge.point, pencil=wedge.pencil, clash=True, lower=(True, True), angle=wedge.angle
+        point=wedge.point,
+        pencil=wedge.pencil,
+        has_incompatible_data=True,
+        lower_order=(True, True),
+        angle=wedge.angle,
     )
-    made = wedges.richer(place, wedge.pencil.sectors[0], [(1.3 + 0j, 1), (1.8 + 0j, 1)], BOX, 1.0)
+    made = wedges.lower_order_bases(place, wedge.pencil.sectors[0], [(1.3 + 0j, 1), (1.8 + 0j, 1)], BOX, 1.0)
     degrees = {round(float(d), 6) for d in made[0].terms[:, 0]}
     assert 2.3 in degrees
     assert 2.8 not in degrees  # products of high powers are smooth enough
@@ -184,9 +191,9 @@ def test_smooth_data_of_a_plate_do_not_clash() -> None:
     fluxes = {sp.Eq(x, 1): y, sp.Eq(x, 0): -y, sp.Eq(y, 1): x, sp.Eq(y, 0): -x}
     sides = [pibls.Neumann(u, flux, on=side) for side, flux in fluxes.items()]
     problem = poisson(BOX, laplacian(laplacian(u)) - 1, pibls.Dirichlet(u, 1 + x * y, on=BOX), *sides)
-    found = wedges.wedges_of(lower(problem), problem.domain)
+    found = wedges.system_corners(compile_problem(problem), problem.domain)
     assert len(found) == 4
-    assert not any(w.clash for w in found)
+    assert not any(w.has_incompatible_data for w in found)
 
 
 # -- where interfaces meet --
@@ -197,7 +204,7 @@ def test_a_corner_with_the_domain_all_around_it(short: float, around: bool) -> N
     sector = SimpleNamespace(start=0.0, stop=2.0 * math.pi - short)
     pencil_of: Any = SimpleNamespace(sectors=[sector])
     made = junctions.Junction((0.0, 0.0), pencil_of, (0,), (False, False))
-    assert made.is_around is around
+    assert made.is_full_angle is around
 
 
 @pytest.mark.parametrize(("off", "moved"), [(2e-5, True), (1e-3, False)])
@@ -211,7 +218,7 @@ def test_ends_of_interfaces_are_where_their_lines_meet(off: float, moved: bool) 
 def test_materials_are_looked_up_beside_a_junction(monkeypatch: pytest.MonkeyPatch) -> None:
     k = sp.Piecewise((400, x + 2 * y < sp.Rational(6, 5)), (1, True))
     problem = pibls.Problem(BOX, [sp.Eq(-pibls.div(k * pibls.grad(u)), 1)], [pibls.Dirichlet(u, 0)])
-    materials = materials_of(problem)
+    materials = subdomain_decomposition(problem)
     assert materials is not None
     places: list[Any] = []
     counts: list[int] = []
@@ -227,7 +234,7 @@ def test_materials_are_looked_up_beside_a_junction(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(junctions, "principal_part", principal)
     monkeypatch.setattr(junctions, "lower_terms", lower_ones)
-    found = junctions.junctions_of(lower(problem), BOX, materials)
+    found = junctions.junctions_of(compile_problem(problem), BOX, materials)
     ends_of = [np.array([0.2, 0.5 * (1.2 - 0.2)]), np.array([0.0, 0.6]), np.array([1.0, 0.1])]
     assert len(found) == 2
     away = [min(np.linalg.norm(X - end) for end in ends_of) / math.sqrt(2.0) for X in places]
@@ -254,7 +261,7 @@ def test_ends_of_interfaces_that_are_one(apart: float, count: int, monkeypatch: 
     monkeypatch.setattr(junctions, "_sides", lambda *_: [])
     monkeypatch.setattr(junctions, "_crossing", lambda point, *_: point)
     monkeypatch.setattr(junctions, "_junction", junction)
-    junctions.junctions_of(lower(poisson(BOX)), BOX, materials)
+    junctions.junctions_of(compile_problem(poisson(BOX)), BOX, materials)
     assert len(seen) == 2 * count
 
 

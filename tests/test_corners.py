@@ -9,8 +9,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.split_conditions import with_divided_sides
-from pibls.analysis.corners.clashes import clashes
+from pibls.adaptive.split_conditions import split_piecewise_conditions
+from pibls.analysis.corners.compatibility import incompatible_conditions
 from tests.test_gallery import common
 
 x, y, t = sp.symbols("x y t")
@@ -54,14 +54,16 @@ def rod(*conditions: object, order: int = 1) -> pibls.Problem:
         (
             pibls.Problem(BOX, [u.diff(x, 2) + u.diff(y, 2) + 1], [pibls.Dirichlet(u, 0)]),
             tuple(
-                f"the equations do not fit condition 1 at x = {a}, y = {b}" for a in (0, 2) for b in (-1, 1)
+                f"the equations are incompatible with condition 1 at x = {a}, y = {b}"
+                for a in (0, 2)
+                for b in (-1, 1)
             ),
         ),
         (
             rod(pibls.Dirichlet(w, 0), pibls.Initial(w, x * (1 - x))),  # u_t = 0 there, u_xx = -2
             (
-                "the equations do not fit conditions 1 and 2 at x = 0, t = 0",
-                "the equations do not fit conditions 1 and 2 at x = 1, t = 0",
+                "the equations are incompatible with conditions 1 and 2 at x = 0, t = 0",
+                "the equations are incompatible with conditions 1 and 2 at x = 1, t = 0",
             ),
         ),
         (rod(pibls.Periodic(w, x), pibls.Initial(w, x)), ()),
@@ -76,21 +78,21 @@ def rod(*conditions: object, order: int = 1) -> pibls.Problem:
     ],
 )
 def test_corners(problem: pibls.Problem, corners: tuple[str, ...]) -> None:
-    assert clashes(problem) == corners
+    assert incompatible_conditions(problem) == corners
 
 
 def test_the_problems_of_the_gallery_and_of_the_paper_agree_with_themselves() -> None:
     for name in common.names():
-        assert clashes(common.example(name).problem) == (), name
+        assert incompatible_conditions(common.example(name).problem) == (), name
     for name in pibls.cases:
-        assert clashes(pibls.cases[name].problem) == (), name
+        assert incompatible_conditions(pibls.cases[name].problem) == (), name
 
 
 def test_a_slow_solve_says_where_to_look() -> None:
     """Where the leading coefficients vary, no singular functions are known."""
     with pytest.warns(pibls.ConvergenceWarning, match="conditions 1 and 2 disagree at x = 2, y = 1"):
         solution = pibls.solve(plate(2, stretch=3 + x), max_nodes=300)
-    assert "singular in corners" in solution.summary()
+    assert "singular at corners" in solution.summary()
 
 
 def test_corners_whose_data_differ_by_less_than_was_asked_for_are_not_blamed() -> None:
@@ -100,11 +102,11 @@ def test_corners_whose_data_differ_by_less_than_was_asked_for_are_not_blamed() -
         [u.diff(x, 2) + u.diff(y, 2) + 50 * u - sp.sin(9 * x * y)],
         [pibls.Dirichlet(u, 1e-14, on=sp.Eq(y, 0)), pibls.Dirichlet(u, 0)],
     )
-    assert any("disagree" in words for words in clashes(problem))
+    assert any("disagree" in words for words in incompatible_conditions(problem))
     with pytest.warns(pibls.ConvergenceWarning):
         solution = pibls.solve(problem, max_nodes=40)
     assert "disagree" not in solution.explanation
-    assert "do not fit" in solution.explanation
+    assert "incompatible with" in solution.explanation
 
 
 SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
@@ -166,5 +168,5 @@ STEP = sp.Piecewise((1, x < HALF), (0, True))
     ],
 )
 def test_which_sides_are_divided(problem: pibls.Problem, conditions: int) -> None:
-    assert len(with_divided_sides(problem).conditions) == conditions
-    assert with_divided_sides(problem) is with_divided_sides(problem)
+    assert len(split_piecewise_conditions(problem).conditions) == conditions
+    assert split_piecewise_conditions(problem) is split_piecewise_conditions(problem)

@@ -8,10 +8,10 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.evolutions.growth import untold_where_it_is_needed
-from pibls.analysis.coverage import uncovered
-from pibls.analysis.walls import is_bare
-from pibls.problem.forms.lowering import lower
+from pibls.adaptive.evolutions.well_posedness import has_missing_inflow_conditions
+from pibls.analysis.coverage import uncovered_boundary
+from pibls.analysis.missing_conditions import lacks_boundary_condition
+from pibls.problem.forms.compilation import compile_problem
 
 x, y, z, t = sp.symbols("x y z t")
 U = sp.Function("u")
@@ -43,18 +43,23 @@ def heat(*conditions: object) -> pibls.Problem:
     ],
 )  # fmt: skip
 def test_places_without_a_condition(problem: pibls.Problem, places: tuple[str, ...]) -> None:
-    assert uncovered(problem) == places
+    assert uncovered_boundary(problem) == places
 
 
 def test_nothing_is_asked_at_the_end_of_an_initial_value_problem() -> None:
     u = U(t)
-    assert uncovered(pibls.Problem(pibls.Interval(t, 0, 1), [u.diff(t) + u], [pibls.Initial(u, 1)])) == ()
+    assert (
+        uncovered_boundary(pibls.Problem(pibls.Interval(t, 0, 1), [u.diff(t) + u], [pibls.Initial(u, 1)]))
+        == ()
+    )
 
 
 def test_an_undetermined_problem_says_where_to_look() -> None:
-    with pytest.warns(pibls.ConvergenceWarning, match=r"under-determined.* No condition holds where y = 2\."):
+    with pytest.warns(
+        pibls.ConvergenceWarning, match=r"under-determined.* No condition is given where y = 2\."
+    ):
         solution = pibls.solve(laplace(pibls.Dirichlet(U(x, y), x, on=y < 2)))
-    assert "No condition holds where y = 2." in solution.summary()
+    assert "No condition is given where y = 2." in solution.summary()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -64,7 +69,9 @@ def test_a_source_beside_a_bare_side_contradicts_nothing(seed: int) -> None:
     source = sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)
     square = pibls.Box({x: (0, 1), y: (0, 1)})
     problem = pibls.Problem(square, [source], [pibls.Dirichlet(u, 0, on=y < 1)])
-    with pytest.warns(pibls.ConvergenceWarning, match=r"under-determined.* No condition holds where y = 1\."):
+    with pytest.warns(
+        pibls.ConvergenceWarning, match=r"under-determined.* No condition is given where y = 1\."
+    ):
         assert pibls.solve(problem, seed=seed).status is pibls.Status.UNDETERMINED
 
 
@@ -105,7 +112,7 @@ def test_where_a_coefficient_vanishes_nothing_is_needed() -> None:
         (u.diff(t) - u.diff(x, 2) - u.diff(x), False),
     ):
         problem = pibls.Problem(line, [equation], [begun, end])
-        assert untold_where_it_is_needed(lower(problem), line) != told
+        assert has_missing_inflow_conditions(compile_problem(problem), line) != told
 
 
 @pytest.mark.parametrize("source", [sp.sin(x), 0])
@@ -121,14 +128,14 @@ def test_a_rate_that_is_not_given_is_no_contradiction(source: sp.Expr) -> None:
     with pytest.warns(pibls.ConvergenceWarning):
         solution = pibls.solve(problem, time_limit=20)
     assert solution.status is pibls.Status.UNDETERMINED
-    assert "At the start Derivative(w(x, t), t) is not given" in solution.message
+    assert "The initial value of Derivative(w(x, t), t) is not given" in solution.message
 
 
 CUBE = pibls.Box({x: (0, 1), y: (0, 1), z: (0, 1)})
 
 
 def _bare(equation: Any, *conditions: Any) -> bool:
-    return is_bare(lower(pibls.Problem(SQUARE, [equation], conditions)), SQUARE)
+    return lacks_boundary_condition(compile_problem(pibls.Problem(SQUARE, [equation], conditions)), SQUARE)
 
 
 def test_an_elliptic_equation_takes_one_condition_at_each_point_of_a_wall() -> None:
@@ -153,6 +160,6 @@ def test_a_cube_without_a_lid_is_undetermined() -> None:
     w = U(x, y, z)
     sides = sp.Or(*(sp.Eq(c, end) for c, end in ((x, 0), (x, 1), (y, 0), (y, 1), (z, 0))))
     equation = sp.Eq(w.diff(x, 2) + w.diff(y, 2) + w.diff(z, 2), -1)
-    with pytest.warns(pibls.ConvergenceWarning, match=r"No condition holds where z = 1\."):
+    with pytest.warns(pibls.ConvergenceWarning, match=r"No condition is given where z = 1\."):
         solution = pibls.solve(pibls.Problem(CUBE, [equation], [pibls.Dirichlet(w, 0, on=sides)]))
     assert solution.status is pibls.Status.UNDETERMINED

@@ -40,9 +40,9 @@ def test_columns_without_a_name_are_ignored(tmp_path: Path) -> None:
 def test_line_numbers_count_blank_lines(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match="line 6: expected 2 values, got 3"):
         read_table(written(tmp_path, "\nt,u\n1,2\n\n,\n1,2,3\n"))
-    with pytest.raises(ProblemError, match="something else in 2 rows, the first of them line 5"):
+    with pytest.raises(ProblemError, match="other values in 2 rows, first in line 5"):
         read_table(written(tmp_path, "t,u\n\n1,2\n\n1,none\n2,\n")).column("u")
-    with pytest.raises(ProblemError, match="the first of them line 4"):
+    with pytest.raises(ProblemError, match="first in line 4"):
         read_table(written(tmp_path, 't,"u"\n1,"2"\n3,"two\nlines"\n')).column("u")
 
 

@@ -11,13 +11,13 @@ import sympy as sp
 from scipy import special
 
 import pibls
-from pibls.adaptive.cells.hybridized import Reference
-from pibls.adaptive.rates import walls_of
-from pibls.adaptive.validation.context import Bench
-from pibls.analysis.holes.holes import outer_faces
-from pibls.analysis.layers import Layers, layers_of
-from pibls.problem import Jet
-from pibls.problem.forms.lowering import lower
+from pibls.adaptive.cells.hybridized import ReferenceCell
+from pibls.adaptive.decay_rates import boundary_layer_rates
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.analysis.boundary_layers import BoundaryLayers, find_boundary_layers
+from pibls.analysis.holes.enrichment import outer_faces
+from pibls.problem import PartialDerivative
+from pibls.problem.forms.compilation import compile_problem
 from pibls.spaces import CellTree
 
 x, y, z = sp.symbols("x y z")
@@ -33,8 +33,8 @@ def problem_on(domain: Any, equation: Any) -> pibls.Problem:
     return pibls.Problem(domain, [sp.Eq(equation, 1)], [pibls.Dirichlet(u, 0)])
 
 
-def layers_in(domain: Any, equation: Any) -> Layers | None:
-    return layers_of(lower(problem_on(domain, equation)), domain, outer_faces(domain))
+def layers_in(domain: Any, equation: Any) -> BoundaryLayers | None:
+    return find_boundary_layers(compile_problem(problem_on(domain, equation)), domain, outer_faces(domain))
 
 
 @pytest.mark.parametrize(
@@ -117,30 +117,34 @@ def test_a_layer_in_a_ball() -> None:
 def test_cells_begin_fine_at_walls_with_thin_layers() -> None:
     """With variable coefficients there are no exponentials: cells are graded towards a slanted wall."""
     equation = -laplacian(u) / 2500 + (1 + x**2) * u
-    bench = Bench.of(lower(problem_on(DISC, equation)), DISC, 0, 1e-6)
-    walls = walls_of(bench)
+    context = ValidationContext.of(compile_problem(problem_on(DISC, equation)), DISC, 0, 1e-6)
+    walls = boundary_layer_rates(context)
     assert np.allclose(walls.rates.min(), 50.0, rtol=0.01)
     assert np.allclose(walls.rates.max(), 50.0 * np.sqrt(2.0), rtol=0.01)
-    tree = walls.towards(CellTree.grid(bench.box, (2, 2)), 9, 1000)
+    tree = walls.refine(CellTree.grid(context.box, (2, 2)), 9, 1000)
     lengths = np.ptp(tree.boxes, axis=2)[:, 0]
-    at_wall = np.unique(tree.locate(walls.places))
+    at_wall = np.unique(tree.locate(walls.points))
     assert lengths[at_wall].max() <= 0.6 * 9 / 50.0
     assert lengths.max() >= 0.25
-    assert len(walls.towards(CellTree.grid(bench.box, (2, 2)), 9, 50)) <= 50
+    assert len(walls.refine(CellTree.grid(context.box, (2, 2)), 9, 50)) <= 50
     square = pibls.Box({x: (0, 1), y: (0, 1)})  # its sides are along the axes
-    assert not len(walls_of(Bench.of(lower(problem_on(square, equation)), square, 0, 1e-6)).places)
+    assert not len(
+        boundary_layer_rates(
+            ValidationContext.of(compile_problem(problem_on(square, equation)), square, 0, 1e-6)
+        ).points
+    )
 
 
 def test_a_cell_without_points_has_what_is_beside_it() -> None:
     """A sliver of the domain that no point fell into was zero there."""
     tree = CellTree.grid(np.array([[0.0, 3.0], [0.0, 1.0]]), (3, 1))
-    reference = Reference.drawn(16, 2, 1.0, np.random.default_rng(0))
+    reference = ReferenceCell.drawn(16, 2, 1.0, np.random.default_rng(0))
     space = reference.over(tree, 1)
     w = np.concatenate([np.zeros(16), np.ones(16), np.full(16, 2.0)])
-    filled, weights = space.filled(w, tree.boxes)
+    filled, weights = space.with_empty_cells_filled(w, tree.boxes)
     X = np.array([[0.99, 0.5], [1.0, 0.5]])
-    values = filled.values((X,), (Jet(0, (0, 0)),), weights)
+    values = filled.values((X,), (PartialDerivative(0, (0, 0)),), weights)
     assert np.all(weights[:16] == 1.0)
     assert np.all(values != 0.0)
     assert np.isclose(values[0, 0], values[0, 1], rtol=0.2)
-    assert space.filled(np.ones(48), tree.boxes)[0] is space
+    assert space.with_empty_cells_filled(np.ones(48), tree.boxes)[0] is space

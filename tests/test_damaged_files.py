@@ -19,8 +19,8 @@ import pytest
 import pibls
 from pibls.basis import FeatureBasis
 from pibls.io.container import MAX_HEADER, SIGNATURE, VERSION
-from pibls.spaces import Decomposed, Windows
-from tests.saved import START, check_same, quickly, small
+from pibls.spaces import Decomposed, TimeWindows
+from tests.saved_solutions import HEADER_START, assert_same_solution, small_solution, solve_quietly
 
 # --- damage ---------------------------------------------------------------------------------------
 
@@ -56,7 +56,7 @@ def test_every_truncation_is_refused(file: Path) -> None:
 @pytest.mark.parametrize("more", [b"\0", b"x" * 8, b"\0" * 64])
 def test_something_behind_the_end_is_refused(file: Path, more: bytes) -> None:
     file.write_bytes(file.read_bytes() + more)
-    with pytest.raises(pibls.ProblemError, match=r"agree with their checksum.*damaged or cut off"):
+    with pytest.raises(pibls.ProblemError, match=r"match their checksum.*damaged or truncated"):
         pibls.load(file)
 
 
@@ -74,7 +74,7 @@ def test_blocks_of_zeros_and_swaps_are_refused(file: Path) -> None:
 
 def test_a_transfer_as_text_is_recognised(file: Path) -> None:
     file.write_bytes(file.read_bytes().replace(b"\r\n", b"\n"))
-    with pytest.raises(pibls.ProblemError, match="transferred as text"):
+    with pytest.raises(pibls.ProblemError, match="transferred in text mode"):
         pibls.load(file)
 
 
@@ -84,21 +84,23 @@ def test_a_transfer_as_text_is_recognised(file: Path) -> None:
 def parts_of(path: Path) -> tuple[dict[str, Any], bytes]:
     """Header and bytes of the arrays."""
     data = path.read_bytes()
-    length = START.unpack(data[: START.size])[2]
-    return json.loads(data[START.size : START.size + length]), data[START.size + length : -32]
+    length = HEADER_START.unpack(data[: HEADER_START.size])[2]
+    return json.loads(data[HEADER_START.size : HEADER_START.size + length]), data[
+        HEADER_START.size + length : -32
+    ]
 
 
 def forge(
     path: Path, header: Any, arrays: bytes, *, version: int = VERSION, length: int | None = None
 ) -> Path:
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    body = START.pack(SIGNATURE, version, len(text) if length is None else length) + text + arrays
+    body = HEADER_START.pack(SIGNATURE, version, len(text) if length is None else length) + text + arrays
     path.write_bytes(body + hashlib.sha256(body).digest())
     return path
 
 
 def test_a_forgery_without_changes_loads(file: Path) -> None:
-    check_same(pibls.load(forge(file, *parts_of(file))), small())
+    assert_same_solution(pibls.load(forge(file, *parts_of(file))), small_solution())
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 5, 2**32 - 1])
@@ -106,7 +108,7 @@ def test_another_version_is_refused(file: Path, version: int) -> None:
     forge(file, *parts_of(file), version=version)
     with pytest.raises(
         pibls.ProblemError,
-        match=rf"expected version 4 .* got version {version}\. (Update|It is of an older) pibls",
+        match=rf"expected version 4 .* got version {version}\. (Update|It was written by an older) pibls",
     ):
         pibls.load(file)
 
@@ -115,10 +117,10 @@ Change = Callable[[dict[str, Any]], Any]
 WRONG: dict[str, tuple[Change, str]] = {
     "no problem": (lambda h: h.pop("problem"), "problem: text, got nothing"),
     "other unknowns": (lambda h: h.update(unknowns="v"), "unknowns: u, as in the problem"),
-    "no space": (lambda h: h.pop("space"), "space to be a table"),
+    "no space": (lambda h: h.pop("space"), "a table for space"),
     "a space of another kind": (lambda h: h["space"].update(kind="waves"), "one of whole, cells, windows"),
-    "no basis": (lambda h: h["space"].pop("bases"), "bases to be a table"),
-    "a basis for nobody": (lambda h: h["space"]["bases"].update(order=[]), "each of those that are kept"),
+    "no basis": (lambda h: h["space"].pop("bases"), "a table for bases"),
+    "a basis for nobody": (lambda h: h["space"]["bases"].update(order=[]), "each saved object at least once"),
     "a basis that is not there": (
         lambda h: h["space"]["bases"].update(order=[1]),
         "whole numbers from 0 to 0",
@@ -131,36 +133,36 @@ WRONG: dict[str, tuple[Change, str]] = {
     "windows of bases": (lambda h: h.update(space=_windows(_basis(h))), "one of whole, cells, windows"),
     "a thousand windows inside each other": (
         lambda h: h.update(space=_inside_each_other(h["space"], 17)),
-        "at most 16 objects",
+        "nested at most 16 deep",
     ),
     "cells of cells": (
         lambda h: h.update(space=_cells(_cells(h["space"]))),
-        "parts of another kind",
+        "parts of another type",
     ),
     "a tree with nothing below a division": (
         lambda h: h.update(space=_cells(h["space"], [1, 0])),
         "two halves",
     ),
     "a tree with a leaf too many": (lambda h: h.update(space=_cells(h["space"], [1, 0, 0, 0])), "one tree"),
-    "no tree": (lambda h: h.update(space=_cells(h["space"], [])), "1 divisions, one for each level"),
+    "no tree": (lambda h: h.update(space=_cells(h["space"], [])), "1 splits, one for each level"),
     "a tree across another coordinate": (
         lambda h: h.update(space=_cells(h["space"], [2, 0, 0])),
         "whole numbers from 0 to 1",
     ),
     "an estimate that may be one": (lambda h: h["error"].update(checked=1), "checked: true or false"),
     "an estimate without numbers": (lambda h: h["error"].pop("max"), "max: a number"),
-    "estimates inside each other": (lambda h: h.update(error=_estimates(17)), "at most 16 objects"),
-    "a history of words": (lambda h: h.update(history=["a"]), r"history\[1\] to be a table"),
-    "no notes": (lambda h: h.pop("notes"), "notes to be a table"),
+    "estimates inside each other": (lambda h: h.update(error=_estimates(17)), "nested at most 16 deep"),
+    "a history of words": (lambda h: h.update(history=["a"]), r"a table for history\[1\]"),
+    "no notes": (lambda h: h.pop("notes"), "a table for notes"),
     "a note of another kind": (lambda h: h["notes"].update(a={"eval": "1"}), "number: a number"),
-    "notes inside each other": (lambda h: h["notes"].update(_nested("parts", 30)), "at most 8 levels"),
+    "notes inside each other": (lambda h: h["notes"].update(_nested("parts", 30)), "nested at most 8 deep"),
     "no arrays": (lambda h: h.pop("arrays"), "arrays: a list, got nothing"),
     "a basis of another kind": (lambda h: _basis(h).update(kind="os.system"), "waves, features, broad"),
     "an activation of another kind": (lambda h: _as_features(h, "eval"), "activation: one of tanh"),
-    "an array used twice": (lambda h: _basis(h).update(half=1), "a use for every array, got 1 without"),
+    "an array used twice": (lambda h: _basis(h).update(half=1), "only arrays that are used, got 1 unused"),
     "an array unused": (
         lambda h: h["arrays"].append([0]),
-        "a use for every array, got 1 without",
+        "only arrays that are used, got 1 unused",
     ),
     "an array that is not there": (
         lambda h: h.update(weights=99),
@@ -187,8 +189,11 @@ WRONG: dict[str, tuple[Change, str]] = {
     "another order": (lambda h: h.update(fortran="O"), "fortran: a list"),
     "the order of another array": (lambda h: h.update(fortran=[9]), "whole numbers from 0 to 3"),
     "another status": (lambda h: h.update(status="__class__"), "status: one of TOLERANCE"),
-    "no residuals": (lambda h: h.update(residuals=[]), "residuals, each once"),
-    "residuals of one name": (lambda h: h["residuals"].append(h["residuals"][0]), "residuals, each once"),
+    "no residuals": (lambda h: h.update(residuals=[]), "residuals with unique names"),
+    "residuals of one name": (
+        lambda h: h["residuals"].append(h["residuals"][0]),
+        "residuals with unique names",
+    ),
     "a word for a number": (lambda h: h.update(tol="1e-3; import os"), "tol: a number"),
     "a seed below zero": (lambda h: h.update(seed=-1), "seed: a whole number"),
     "a seed that is true": (lambda h: h.update(seed=True), "seed: a whole number"),
@@ -198,22 +203,22 @@ WRONG: dict[str, tuple[Change, str]] = {
     ),
     "a class with other words": (
         lambda h: h["settings"].update(basis={"class": "Waves", "nodes": 4, "scale": 1.0, "shell": True}),
-        "settings of Waves that make sense",
+        "valid settings of Waves",
     ),
     "a class with other values": (
         lambda h: h["settings"]["basis"].update(scale=-1.0),
-        "settings of Waves that make sense",
+        "valid settings of Waves",
     ),
     "settings inside each other": (
         lambda h: h["settings"].update(basis=_nested("parts", 100)),
-        "settings with at most",
+        "settings nested at most",
     ),
-    "bases inside each other": (lambda h: h.update(space=_space([_deep(17)])), "at most 16 objects"),
+    "bases inside each other": (lambda h: h.update(space=_space([_deep(17)])), "nested at most 16 deep"),
     "nothing joined": (
         lambda h: h.update(space=_space([{"kind": "joined", "parts": []}])),
         "parts: at least one",
     ),
-    "another problem": (lambda h: h.update(problem="rm -rf /"), "a TOML file"),
+    "another problem": (lambda h: h.update(problem="rm -rf /"), "valid TOML"),
     "code for a problem": (
         lambda h: h.update(problem=h["problem"].replace("u_x", "__import__('os').system('ls')")),
         "problem",
@@ -301,11 +306,11 @@ CELLS: dict[str, tuple[Change, str]] = {
     "nothing changed": (lambda h: None, ""),
     "a cell too few": (lambda h: h["space"]["parts"].pop(), "1 parts for 2 cells"),
     "no cells": (lambda h: h["space"].update(parts=[]), "parts: at least one"),
-    "no tree": (lambda h: h["space"].pop("tree"), "tree to be a table"),
-    "no division": (lambda h: h["space"]["tree"]["root"].update(axes=[0]), "1 divisions, one for each level"),
+    "no tree": (lambda h: h["space"].pop("tree"), "a table for tree"),
+    "no division": (lambda h: h["space"]["tree"]["root"].update(axes=[0]), "1 splits, one for each level"),
     "a division more": (
         lambda h: h["space"]["tree"]["root"].update(axes=[1, 1, 0, 0, 0]),
-        "1 divisions, one for each level",
+        "1 splits, one for each level",
     ),
     "divisions that are words": (
         lambda h: h["space"]["tree"]["root"].update(axes=["a"]),
@@ -315,36 +320,36 @@ CELLS: dict[str, tuple[Change, str]] = {
         lambda h: h["arrays"].__setitem__(h["space"]["tree"]["box"], [2, 1]),
         r"box: an array \(1, 2\), got \(2, 1\)",
     ),
-    "parts for different unknowns": (
+    "parts for different numbers of unknowns": (
         lambda h: h["space"]["parts"][0]["bases"].update(order=[0, 0]),
-        "parts for different unknowns",
+        "parts for different numbers of unknowns",
     ),
 }
 
 
 @pytest.mark.parametrize(("change", "message"), CELLS.values(), ids=CELLS)
 def test_cells_that_make_no_sense_are_refused(tmp_path: Path, change: Change, message: str) -> None:
-    solution = quickly(small().problem, Decomposed((2,), pibls.Waves(4, scale=1.0)))
+    solution = solve_quietly(small_solution().problem, Decomposed((2,), pibls.Waves(4, scale=1.0)))
     path = solution.save(tmp_path / "cells.pibls")
     header, arrays = parts_of(path)
     change(header)
     forge(path, header, arrays)
     if not message:
-        check_same(pibls.load(path), solution)
+        assert_same_solution(pibls.load(path), solution)
         return
     with pytest.raises(pibls.ProblemError, match=message):
         pibls.load(path)
 
 
 def test_cells_must_have_an_inside(tmp_path: Path) -> None:
-    solution = quickly(small().problem, Decomposed((2,), pibls.Waves(4, scale=1.0)))
+    solution = solve_quietly(small_solution().problem, Decomposed((2,), pibls.Waves(4, scale=1.0)))
     path = solution.save(tmp_path / "cells.pibls")
     header, arrays = parts_of(path)
     tree = header["space"]["tree"]
     assert (tree["box"], tree["root"]["levels"]) == (0, 1)
     for level in (0.0, 1.0, 2.0, float("nan"), float("inf")):
         forge(path, header, arrays[:16] + struct.pack("<d", level) + arrays[24:])
-        with pytest.raises(pibls.ProblemError, match="cells without an inside"):
+        with pytest.raises(pibls.ProblemError, match="cells of zero size"):
             pibls.load(path)
 
 
@@ -357,7 +362,7 @@ def test_a_tree_is_not_deeper_than_halving_can_give(file: Path) -> None:
     header["space"]["tree"]["root"].update(levels=5)
     header["arrays"] += [[1, 2], [10_000]]
     forge(file, header, arrays + struct.pack("<2d", 0.0, 1.0) + levels.tobytes())
-    with pytest.raises(pibls.ProblemError, match="cells divided at most 256 times"):
+    with pytest.raises(pibls.ProblemError, match="cells split at most 256 times"):
         pibls.load(file)
 
 
@@ -367,15 +372,15 @@ def test_windows_must_ascend(file: Path) -> None:
     header["space"].update(edges=4)
     header["arrays"].append([2])
     space = pibls.load(forge(file, header, arrays + struct.pack("<2d", 0.0, 1.0))).space
-    assert isinstance(space, Windows)
+    assert isinstance(space, TimeWindows)
     header["space"] = {**header["space"], "parts": [header["space"]]}
     forge(file, header, arrays + struct.pack("<2d", 0.0, 1.0))
-    with pytest.raises(pibls.ProblemError, match="parts of another kind"):
+    with pytest.raises(pibls.ProblemError, match="parts of another type"):
         pibls.load(file)
     header["space"] = header["space"]["parts"][0]
     for edges in ((0.0, 0.0), (1.0, 0.0), (0.0, float("nan")), (0.0, float("inf"))):
         forge(file, header, arrays + struct.pack("<2d", *edges))
-        with pytest.raises(pibls.ProblemError, match="edges that do not ascend"):
+        with pytest.raises(pibls.ProblemError, match="edges that do not increase"):
             pibls.load(file)
     header["space"].update(axis=1)
     forge(file, header, arrays + struct.pack("<2d", 0.0, 1.0))
@@ -403,7 +408,7 @@ def test_windows_must_ascend(file: Path) -> None:
 )
 def test_a_header_that_is_no_header_is_refused(file: Path, text: bytes) -> None:
     forge(file, text, parts_of(file)[1])
-    with pytest.raises(pibls.ProblemError, match=r"a header in JSON|header to be a table|damaged"):
+    with pytest.raises(pibls.ProblemError, match=r"a JSON header|a table for header|damaged"):
         pibls.load(file)
 
 

@@ -15,8 +15,8 @@ from pibls.assembly.points import Points
 from pibls.basis import Features, Waves
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.tree import block_qr
-from pibls.linalg.tree.fronts import planned
-from pibls.linalg.tree.spread import Spread, Strip
+from pibls.linalg.tree.block_sparse import BlockSparseMatrix, RowStrip
+from pibls.linalg.tree.fronts import plan_fronts
 from pibls.spaces import Decomposed
 
 x, y, t = sp.symbols("x y t")
@@ -81,17 +81,17 @@ def test_continuity_across_an_interface() -> None:
         assert np.abs(jump).max() < 1e-6
 
 
-def random_blocks(rng: np.random.Generator) -> tuple[Spread, Array]:
+def random_blocks(rng: np.random.Generator) -> tuple[BlockSparseMatrix, Array]:
     """A ring of five parts of different sizes: every elimination meets fill."""
     sizes = [3, 5, 4, 2, 6]
-    strips = [Strip((p,), (rng.standard_normal((9, n)),)) for p, n in enumerate(sizes)]
+    strips = [RowStrip((p,), (rng.standard_normal((9, n)),)) for p, n in enumerate(sizes)]
     for p in range(5):
         q = (p + 1) % 5
-        strips.append(Strip((p, q), tuple(rng.standard_normal((4, sizes[i])) for i in (p, q))))
+        strips.append(RowStrip((p, q), tuple(rng.standard_normal((4, sizes[i])) for i in (p, q))))
     ends = np.cumsum([0, *sizes])
     shuffled = rng.permutation(ends[-1])
     columns = tuple(np.sort(shuffled[a:b]) for a, b in pairwise(ends))
-    A = Spread.of(strips, columns)
+    A = BlockSparseMatrix.of(strips, columns)
     return A, rng.standard_normal(A.shape[0])
 
 
@@ -111,8 +111,8 @@ def test_block_qr_is_least_squares(seed: int) -> None:
 
 def test_groups_are_eliminated_in_the_order_that_is_given() -> None:
     star = [(0, p) for p in range(1, 5)]
-    assert [plan.own for plan in planned(star, 5)] == [(p,) for p in range(5)]
-    given = planned(star, 5, ((0, 3), (1,), (4, 2)))
+    assert [plan.own for plan in plan_fronts(star, 5)] == [(p,) for p in range(5)]
+    given = plan_fronts(star, 5, ((0, 3), (1,), (4, 2)))
     assert [plan.own for plan in given] == [(0, 3), (1,), (4, 2)]
 
 
@@ -121,11 +121,11 @@ def test_a_chain_is_cheap() -> None:
     rng = np.random.default_rng(0)
 
     def entries(parts: int) -> int:
-        strips = [Strip((p,), (rng.standard_normal((20, 8)),)) for p in range(parts)]
-        strips += [Strip((p, p + 1), (rng.standard_normal((2, 8)),) * 2) for p in range(parts - 1)]
-        A = Spread.of(strips, tuple(np.arange(8 * p, 8 * p + 8) for p in range(parts)))
+        strips = [RowStrip((p,), (rng.standard_normal((20, 8)),)) for p in range(parts)]
+        strips += [RowStrip((p, p + 1), (rng.standard_normal((2, 8)),) * 2) for p in range(parts - 1)]
+        A = BlockSparseMatrix.of(strips, tuple(np.arange(8 * p, 8 * p + 8) for p in range(parts)))
         found = block_qr.factor(A, np.ones(A.shape[0]), 1e-17)
-        return sum(f.triangle.size + f.beside.size for f in found.held[0])
+        return sum(f.triangle.size + f.beside.size for f in found.fronts[0])
 
     assert entries(40) < 2.2 * entries(20)
 
@@ -149,7 +149,7 @@ def test_the_default_method_keeps_the_matrix_sparse(monkeypatch: pytest.MonkeyPa
     def dense(*_: Any, **__: Any) -> Array:
         raise AssertionError("the matrix was made dense")
 
-    monkeypatch.setattr(Spread, "__array__", dense)
+    monkeypatch.setattr(BlockSparseMatrix, "__array__", dense)
     solution = pibls.solve(case.problem, basis=basis, points=points)
     X = case.problem.domain.interior(500, np.random.default_rng(1))
     exact = case.exact(*X.T)
@@ -162,8 +162,10 @@ def test_a_dense_matrix_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyP
         raise MemoryError
 
     columns = [np.arange(2), np.arange(2, 5)]
-    A = Spread.of([Strip((0,), (np.ones((4, 2)),)), Strip((1,), (np.ones((4, 3)),))], columns)
-    monkeypatch.setattr("pibls.linalg.tree.spread.check_memory", full)
+    A = BlockSparseMatrix.of(
+        [RowStrip((0,), (np.ones((4, 2)),)), RowStrip((1,), (np.ones((4, 3)),))], columns
+    )
+    monkeypatch.setattr("pibls.linalg.tree.block_sparse.check_memory", full)
     with pytest.raises(
         pibls.ProblemError,
         match=r"method: expected a method that exploits the blocks.*got a method that needs all 8 x 5 "
@@ -179,7 +181,7 @@ def test_a_basis_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("pibls.linalg.tree.engine.check_memory", full)
     with pytest.raises(
         pibls.ProblemError,
-        match=r"basis: expected functions and points whose matrices fit.*got 80 functions for each unknown: "
+        match=r"basis: expected a number of functions and points whose matrices fit.*got 80 functions for each unknown: "
         r"8\.0 GB are needed, 1\.0 GB are available.*Give fewer functions or points",
     ):
         pibls.solve(pibls.cases["TC-5"].problem, basis=Decomposed((2, 2), Waves(20, 1.5)))

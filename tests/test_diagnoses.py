@@ -11,23 +11,23 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.singular.enrich import _fewer
-from pibls.analysis.corners import clashes as corners
+from pibls.adaptive.singular.enrichment import _limit_size
+from pibls.analysis.boundary_layers import BoundaryLayers, find_boundary_layers
+from pibls.analysis.corners import compatibility as corners
 from pibls.analysis.corners.symbol import _clusters, symbol_of
-from pibls.analysis.holes.holes import (
-    Around,
+from pibls.analysis.holes.enrichment import (
     Hole,
-    HoleFunctions,
-    _completed,
+    HoleBasisKind,
+    HoleEnrichment,
     _decay,
+    _with_decays,
     holes_of,
     outer_faces,
 )
-from pibls.analysis.holes.images import Image, Mirror, mirrored
-from pibls.analysis.holes.rims import area, centres_in, flux
-from pibls.analysis.layers import Layers, layers_of
+from pibls.analysis.holes.images import Image, Mirror, mirror_images
+from pibls.analysis.holes.loops import inscribed_circles, normal_moment, signed_double_area
 from pibls.geometry import faces_of
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 from tests.test_pencil import LAPLACE, PLATE, STOKES, XX, YY
 
 x, y, z, t = sp.symbols("x y z t")
@@ -54,9 +54,9 @@ def ellipse(a: float, b: float, n: int = 400) -> Any:
 
 
 def test_centres_of_a_hole() -> None:
-    assert len(centres_in(ellipse(1.0, 0.95))) == 1
-    assert 3 <= len(centres_in(ellipse(3.0, 1.0))) <= 9
-    assert 8 <= len(centres_in(ellipse(60.0, 1.0))) <= 24  # not more than that
+    assert len(inscribed_circles(ellipse(1.0, 0.95))) == 1
+    assert 3 <= len(inscribed_circles(ellipse(3.0, 1.0))) <= 9
+    assert 8 <= len(inscribed_circles(ellipse(60.0, 1.0))) <= 24  # not more than that
 
 
 def test_a_centre_is_looked_for_everywhere() -> None:
@@ -64,31 +64,31 @@ def test_a_centre_is_looked_for_everywhere() -> None:
     s = np.linspace(0.0, np.pi, 200)
     outer = np.stack([np.cos(s), np.sin(s)], axis=1)
     inner = 0.7 * outer[::-1]
-    (_, _, radius), *_ = centres_in(np.concatenate([outer, inner]))
+    (_, _, radius), *_ = inscribed_circles(np.concatenate([outer, inner]))
     assert 0.13 < radius <= 0.151
 
 
-def hole_in(domain: Any, equation: Any = None) -> Around:
+def hole_in(domain: Any, equation: Any = None) -> HoleEnrichment:
     problem = poisson(domain, equation)
-    return holes_of(lower(problem), problem.domain)
+    return holes_of(compile_problem(problem), problem.domain)
 
 
 def test_orders_around_discs() -> None:
     far, near = (hole_in(BOX - pibls.Disk((x, y), (0.5, 0.5), r)) for r in (0.01, 0.3))
-    few: Any = replace(far, digits=19.5, images=()).functions()[0]
+    few: Any = replace(far, efolds=19.5, images=()).functions()[0]
     assert 8 <= few.orders <= 16  # so far away hardly anything is seen of it
     assert 0.1 < far.holes[0].decays[0] < 0.3
     assert near.holes[0].decays[0] < 0.9
     touching = (0.0, 0.0, 1.0), (2.0000001, 0.0, 1.0)
     hole = Hole(far.holes[0].faces, (touching[0],), 1.0)
     other = Hole(far.holes[0].faces, (touching[1],), 1.0)
-    (decay,) = _completed(hole, [hole, other], (), ()).decays
+    (decay,) = _with_decays(hole, [hole, other], (), ()).decays
     assert 0.9 < decay < 0.99
     assert max(
-        f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, HoleFunctions(0, 0.0))
+        f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, HoleBasisKind(0, 0.0))
     ) in range(60, 240)
     assert max(
-        f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, HoleFunctions(0, 3.0))
+        f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, HoleBasisKind(0, 3.0))
     ) in range(20, 80)
 
 
@@ -116,10 +116,10 @@ def test_a_ring_of_circles() -> None:
     (hole,) = hole_in(box - pibls.Ellipse((x, y), (0, 0), (3, 1))).holes
     assert hole.ring is not None
     assert 20 <= len(hole.ring.circles(19.5)) <= 120
-    assert len(hole.ring.places) > 200
+    assert len(hole.ring.centres) > 200
     (thin,) = hole_in(box - pibls.Ellipse((x, y), (0, 0), (3, 0.3))).holes
     assert thin.ring is None  # that would be too many
-    rim = hole.rim(100)
+    rim = hole.boundary_points(100)
     assert 200 <= len(rim.points) <= 400
 
 
@@ -132,8 +132,8 @@ def test_a_rate_that_is_as_good_as_zero(kappa: float, zero: bool) -> None:
 def test_the_area_of_a_loop() -> None:
     (circle,) = faces_of(pibls.Disk((x, y), (0, 0), 1))
 
-    assert area((circle,)) == pytest.approx(2.0 * np.pi, rel=1e-3)
-    assert abs(flux(circle.at(np.linspace(0, 1, 65)[:, None], np.random.default_rng(0)))) > 6.0
+    assert signed_double_area((circle,)) == pytest.approx(2.0 * np.pi, rel=1e-3)
+    assert abs(normal_moment(circle.at(np.linspace(0, 1, 65)[:, None], np.random.default_rng(0)))) > 6.0
 
 
 # -- images --
@@ -149,14 +149,14 @@ def wall() -> Mirror:
     [(0.2, 0.1, True), (0.6, 0.1, False), (0.105, 0.1, True), (0.1005, 0.1, False)],
 )
 def test_which_images_are_seen(depth: float, radius: float, seen: bool) -> None:
-    images = mirrored([(depth, 0.5, radius)], (wall(),), BOX, 1.0)
+    images = mirror_images([(depth, 0.5, radius)], (wall(),), BOX, 1.0)
     assert bool(images) is seen
 
 
 def test_images_that_are_the_same() -> None:
     for apart, count in ((1e-5, 1), (1e-2, 2)):
         circles = [(0.2, 0.5, 0.1), (0.2, 0.5 + apart, 0.1)]
-        assert len(mirrored(circles, (wall(),), BOX, 1.0)) == count
+        assert len(mirror_images(circles, (wall(),), BOX, 1.0)) == count
 
 
 def test_points_of_a_wall_that_mirrors() -> None:
@@ -171,10 +171,10 @@ def test_points_of_a_wall_that_mirrors() -> None:
 # -- layers --
 
 
-def layers_in(domain: Any, width: float, equation: Any = None) -> Layers | None:
+def layers_in(domain: Any, width: float, equation: Any = None) -> BoundaryLayers | None:
     equation = -(width**2) * laplacian(u) + u - 1 if equation is None else equation
     problem = poisson(domain, equation)
-    return layers_of(lower(problem), problem.domain, outer_faces(problem.domain))
+    return find_boundary_layers(compile_problem(problem), problem.domain, outer_faces(problem.domain))
 
 
 def test_thin_layers_have_functions() -> None:
@@ -185,8 +185,8 @@ def test_thin_layers_have_functions() -> None:
     assert 15 <= basis.size <= 60
     (more,) = made.functions(40.0)
     assert 1.7 < more.size / basis.size < 2.3  # as the root of the digits
-    assert 2.0 * basis.size <= len(made.rim(10.0).points) <= 4.5 * basis.size
-    depths = (1.0 - np.linalg.norm(made.near, axis=1)) / made.width
+    assert 2.0 * basis.size <= len(made.boundary_points(10.0).points) <= 4.5 * basis.size
+    depths = (1.0 - np.linalg.norm(made.validation_points, axis=1)) / made.width
     for low, high in ((0.05, 0.2), (0.3, 0.7), (0.8, 1.2), (1.6, 2.4), (3.2, 4.8), (6.4, 9.6)):
         assert 80 <= np.count_nonzero((depths > low) & (depths < high)) <= 320
     assert np.all(depths < 11.0)
@@ -201,7 +201,7 @@ def test_directions_of_a_thin_layer() -> None:
     X = np.stack([2.0 * np.cos(s), np.sin(s)], axis=1)
     assert basis.jets(X, [(0, 0)])[0].max(axis=1).min() > 0.5
     assert basis.size < 400
-    assert 1000 <= len(made.walls) <= 6000
+    assert 1000 <= len(made.outer_points) <= 6000
     angles = np.sort(np.arctan2(basis.growths[1], basis.growths[0]))
     gaps = np.diff(angles)
     assert gaps.max() / np.median(gaps) < 5.0  # the boundary was looked at in many directions
@@ -214,7 +214,7 @@ def test_layers_in_space() -> None:
     for width in (0.1, 0.003):
         equation = -(width**2) * laplacian(w, (x, y, z)) + w - 1
         problem = pibls.Problem(ball, [equation], [pibls.Dirichlet(w, 0)])
-        made = layers_of(lower(problem), problem.domain, outer_faces(problem.domain))
+        made = find_boundary_layers(compile_problem(problem), problem.domain, outer_faces(problem.domain))
         assert made is not None
         sizes.append(made.functions(12.0)[0].size)
     assert 100 <= sizes[0] <= 600
@@ -261,7 +261,7 @@ def test_symbols_of_systems() -> None:
     assert symbol_of(some, 1) is not None
     eight: Any = [{(0, (8 - 2 * k, 2 * k)): float(math.comb(4, k)) for k in range(5)}]
     high = symbol_of(eight, 1)
-    assert high is None or len(high.members) == 4
+    assert high is None or len(high.families) == 4
 
 
 def test_five_unknowns_are_too_many() -> None:
@@ -301,7 +301,7 @@ def test_roots_of_eighth_order() -> None:
 def test_values_that_clash(gap: float, clash: bool) -> None:
     sides = pibls.Dirichlet(u, 1, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1 + gap, on=x > 0)
     problem = poisson(BOX, laplacian(u), *sides)
-    assert bool(corners.clashes(problem)) is clash
+    assert bool(corners.incompatible_conditions(problem)) is clash
 
 
 @pytest.mark.parametrize(("left", "clash"), [(1e-12, False), (1e-7, True)])
@@ -321,7 +321,7 @@ def test_terms_are_looked_at_on_the_way_to_the_middle(monkeypatch: pytest.Monkey
         return False
 
     monkeypatch.setattr(corners, "_is_nonzero", nonzero)
-    corners.clashes(
+    corners.incompatible_conditions(
         poisson(BOX, None, pibls.Dirichlet(u, x, on=sp.Eq(y, 0)), pibls.Dirichlet(u, y, on=y > 0))
     )
     inside = np.array([[float(place[x]), float(place[y])] for place in seen])
@@ -341,7 +341,7 @@ def test_functions_of_corners_are_reduced() -> None:
         def reduced(self, share: float) -> Part:
             return Part(int(share * 400))
 
-    (less,) = _fewer((Part(400),), 100)  # type: ignore[arg-type]
+    (less,) = _limit_size((Part(400),), 100)  # type: ignore[arg-type]
     assert 60 <= less.size <= 100
-    (least,) = _fewer((Part(400),), 1)  # type: ignore[arg-type]
+    (least,) = _limit_size((Part(400),), 1)  # type: ignore[arg-type]
     assert 20 <= least.size <= 80  # fewer are no basis

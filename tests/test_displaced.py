@@ -7,7 +7,7 @@ import sympy as sp
 
 import pibls
 from pibls import Box, Condition, Dirichlet, Problem
-from pibls.analysis.coverage import displaced
+from pibls.analysis.coverage import overridden_conditions
 from pibls.status import Status
 
 x, y, t = sp.symbols("x y t")
@@ -35,7 +35,7 @@ def test_a_missing_value_is_no_contradiction_where_the_data_are_rounding(seed: i
     with pytest.warns(pibls.ConvergenceWarning):
         solution = pibls.solve(problem, seed=seed)
     assert solution.status is Status.UNDETERMINED
-    assert "Dirichlet(u) leaves Eq(y, 1) to Condition(" in solution.message
+    assert "Dirichlet(u) does not apply on Eq(y, 1), where Condition(" in solution.message
 
 
 def test_a_beginning_leaves_no_side_to_anybody() -> None:
@@ -45,4 +45,4 @@ def test_a_beginning_leaves_no_side_to_anybody() -> None:
         [w.diff(t) - w.diff(x, 2)],
         [Dirichlet(w, 0, on=sp.Eq(x, 1)), pibls.Initial(w, sp.sin(x))],
     )
-    assert displaced(problem) == ()
+    assert overridden_conditions(problem) == ()

@@ -112,7 +112,7 @@ def test_stl(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "", r"read_shape\(path\): expected a file called \*\.dxf"),
+        ("a.txt", "", r"read_shape\(path\): expected a file named \*\.dxf"),
         ("a.geojson", "{", r"not GeoJSON"),
         ("a.geojson", '{"type": "Point", "coordinates": [0, 0]}', r"no closed line"),
         (
@@ -123,7 +123,7 @@ def test_stl(tmp_path: Path) -> None:
         ("a.svg", "<svg>", r"not SVG"),
         ("a.svg", "<svg><path d='M0 0 L1 1 L0'/></svg>", r"not SVG"),
         ("a.svg", "<svg><path d='M0 0 L1 1 L0 1'/></svg>", r"no closed line"),
-        ("a.svg", "<!DOCTYPE s [<!ENTITY a 'b'>]><svg/>", r"entities of its own"),
+        ("a.svg", "<!DOCTYPE s [<!ENTITY a 'b'>]><svg/>", r"entity declarations"),
         ("a.dxf", "AutoCAD Binary DXF", r"a binary DXF file"),
         ("a.dxf", "hello\nworld\n", r"not DXF"),
         ("a.dxf", "", r"no closed line"),

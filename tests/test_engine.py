@@ -13,17 +13,17 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.cells.hybridized import Reference, cell_system
-from pibls.adaptive.progress import _told
-from pibls.adaptive.validation.context import Bench
-from pibls.assembly.hybridized.cells import CellSystem
-from pibls.linalg.threads import sensible_threads
+from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system
+from pibls.adaptive.progress_display import _format
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.assembly.hybridized.cell_system import CellSystem
+from pibls.linalg.threads import limit_blas_threads
 from pibls.linalg.tree import block_qr, distributed, staircase
-from pibls.linalg.tree.engine import HERE, BytesAsked, Here, Share, TooLargeError
-from pibls.linalg.tree.fronts import FrontPlan, Rest, eliminate, planned
+from pibls.linalg.tree.engine import LOCAL, EngineProgress, LocalEngine, MemoryDemand, TooLargeError
+from pibls.linalg.tree.fronts import ContributionBlock, FrontPlan, eliminate, plan_fronts
 from pibls.linalg.tree.layout import Layout
 from pibls.nonlinear import GaussNewton, Outcome
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 from pibls.spaces import CellTree
 
 dask = pytest.importorskip("distributed", reason="the extra 'engine' (dask, distributed) is not installed")
@@ -47,8 +47,8 @@ def client() -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def everything_is_worth_sending(monkeypatch: pytest.MonkeyPatch) -> None:
     """… in few tasks: a scheduler takes its time for each."""
-    monkeypatch.setattr(distributed, "LEAST", 1e6)
-    monkeypatch.setattr(distributed, "_EACH", 1)
+    monkeypatch.setattr(distributed, "MIN_TASK_OPERATIONS", 1e6)
+    monkeypatch.setattr(distributed, "_TASKS_PER_THREAD", 1)
 
 
 def linear() -> pibls.Problem:
@@ -73,36 +73,36 @@ def nonlinear() -> pibls.Problem:
 
 
 def in_cells(problem: pibls.Problem, engine: Any, cells: int = 3, nodes: int = 24) -> CellSystem:
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
-    tree = CellTree.grid(bench.box, (cells, cells))
-    space = Reference.drawn(nodes, 2, 1.0, bench.stream(1, 0)).over(tree, bench.lowered.unknowns)
-    return cell_system(bench.lowered, bench.domain, space, engine)
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8)
+    tree = CellTree.grid(context.box, (cells, cells))
+    space = ReferenceCell.drawn(nodes, 2, 1.0, context.stream(1, 0)).over(tree, context.compiled.unknowns)
+    return cell_system(context.compiled, context.domain, space, engine)
 
 
 def solved(problem: pibls.Problem, engine: Any, **more: int) -> Outcome:
-    with sensible_threads(1):
+    with limit_blas_threads(1):
         return GaussNewton(rounds=0).solve(in_cells(problem, engine, **more), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("problem", [linear, nonlinear])
 def test_the_same_bits(client: Any, problem: Callable[[], pibls.Problem]) -> None:
-    seen: list[Share] = []
+    seen: list[EngineProgress] = []
     engine = distributed.Distributed(client, seen.append)
-    elsewhere, here = solved(problem(), engine), solved(problem(), HERE)
+    elsewhere, here = solved(problem(), engine), solved(problem(), LOCAL)
     assert engine._sent > 10  # it was indeed sent
     np.testing.assert_array_equal(elsewhere.w, here.w)
     assert elsewhere.steps == here.steps
     assert seen[0].workers == 2
-    assert seen[0].need > 0
+    assert seen[0].needed_bytes > 0
 
 
 def test_however_it_is_cut(client: Any) -> None:
-    class Cut(Here):
+    class Cut(LocalEngine):
         def limit(self, work: float) -> float:
             return work / 30
 
     assert len(in_cells(linear(), Cut()).layout.bundles) > 10
-    np.testing.assert_array_equal(solved(linear(), Cut()).w, solved(linear(), HERE).w)
+    np.testing.assert_array_equal(solved(linear(), Cut()).w, solved(linear(), LOCAL).w)
 
 
 def test_the_whole_way(client: Any) -> None:
@@ -122,7 +122,7 @@ def test_the_whole_way(client: Any) -> None:
     here = pibls.solve(problem, tol=1e-6)
     shared = [now for now in told if now.share is not None]
     assert shared
-    assert "2 workers of up to" in _told(shared[0])
+    assert "2 workers of up to" in _format(shared[0])
     assert elsewhere.converged
     assert elsewhere.settings == here.settings
     X = np.random.default_rng(0).uniform(size=(2, 200))
@@ -140,10 +140,10 @@ def test_a_lost_worker_is_replaced(client: Any) -> None:
     factors = block_qr.factor(J, J.row_norms, 1e-17)
     before = factors.apply(b)
     pids = client.run(os.getpid)
-    holders = {w for keys in client.who_has(list(factors.held)).values() for w in keys}
+    holders = {w for keys in client.who_has(list(factors.fronts)).values() for w in keys}
     os.kill(pids[sorted(holders)[0]], getattr(signal, "SIGKILL", signal.SIGTERM))
     np.testing.assert_array_equal(factors.apply(b), before)
-    here = in_cells(linear(), HERE)
+    here = in_cells(linear(), LOCAL)
     held, _ = here.linearise(np.empty(0))
     np.testing.assert_array_equal(block_qr.factor(held, held.row_norms, 1e-17).apply(b), before)
     client.wait_for_workers(2, timeout=60)
@@ -201,16 +201,18 @@ def test_a_search_ends_where_the_memory_does() -> None:
     """What was found until then is kept."""
     problem = pibls.Problem(SQUARE, [sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)], [pibls.Dirichlet(u, 0)])
     from pibls.adaptive.budget import Budget
-    from pibls.adaptive.cells.strategy import CellPlan
+    from pibls.adaptive.cells.strategy import CellStrategy
 
-    plan = CellPlan(Bench.of(lower(problem), problem.domain, 0, 1e-9), Budget(0.0, None, 4000))
+    plan = CellStrategy(
+        ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-9), Budget(0.0, None, 4000)
+    )
     plan.advance()
     first = plan.best
-    object.__setattr__(plan.bench, "engine", distributed.Distributed(Small(200 << 20)))
+    object.__setattr__(plan.context, "engine", distributed.Distributed(Small(200 << 20)))
     plan.advance()
     assert plan.status is pibls.Status.MEMORY_LIMIT
     assert plan.best is first
-    assert plan.offer() is None
+    assert plan.estimate_cost() is None
 
 
 @pytest.mark.parametrize("given", [4, "tcp://localhost:8786", dask.Client])
@@ -231,26 +233,28 @@ def test_a_closed_client_is_refused() -> None:
 def test_the_memory_is_what_was_announced() -> None:
     """The estimate covers what is really held, and is not far above it."""
 
-    class Noted(Here):
+    class Noted(LocalEngine):
         def limit(self, work: float) -> float:
             return work / 8
 
-        def admit(self, demand: BytesAsked) -> None:
+        def admit(self, demand: MemoryDemand) -> None:
             demands.append(demand)
 
-    demands: list[BytesAsked] = []
+    demands: list[MemoryDemand] = []
     for problem in (linear(), nonlinear()):
         system = in_cells(problem, Noted(), 8, 64)
-        J, _ = system.linearise(system.level(0.0))
+        J, _ = system.linearise(system.values_of_constant(0.0))
         factors = block_qr.factor(J, J.row_norms, 1e-17)
-        systems = [c.system for piece in system.pieces for c in piece]
-        jets = sum(phi.nbytes for s in systems for b in s.blocks for phi in b.jets)
+        systems = [c.system for piece in system.batches for c in piece]
+        jets = sum(phi.nbytes for s in systems for b in s.blocks for phi in b.tables)
         rows = sum(s.linear.nbytes for s in systems)
-        changed = 0 if system.is_linear else sum(s.blocks[0].nbytes for p in J.pieces for s in p)
-        ties = sum(B.nbytes for piece in system.pieces for c in piece for s in c.ties for B in s.blocks)
-        held = jets + rows + changed + ties + sum(map(distributed._bytes, factors.held))
-        assert held < demands[-1].held < 4 * held
-        assert demands[-1].largest < demands[-1].held
+        changed = 0 if system.is_linear else sum(s.blocks[0].nbytes for p in J.blocks for s in p)
+        ties = sum(
+            B.nbytes for piece in system.batches for c in piece for s in c.face_strips for B in s.blocks
+        )
+        held = jets + rows + changed + ties + sum(map(distributed._bytes, factors.fronts))
+        assert held < demands[-1].total < 4 * held
+        assert demands[-1].largest_task < demands[-1].total
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -264,9 +268,9 @@ def test_stairs_are_a_qr(seed: int) -> None:
     top, bottom = np.asfortranarray(np.column_stack([R, beside[0]])), np.column_stack([B, beside[1]])
     turned = [np.asfortranarray(part) for part in beside]
     triangle = np.asfortranarray(R)
-    steps = staircase.reduce(triangle, np.asfortranarray(B), begins, [(turned[0], turned[1])])
+    steps = staircase.reduce_below(triangle, np.asfortranarray(B), begins, [(turned[0], turned[1])])
     for step in steps:
-        step.turn(top, bottom)
+        step.apply_transpose(top, bottom)
     np.testing.assert_allclose(top, np.column_stack([triangle, turned[0]]), atol=1e-12)
     np.testing.assert_allclose(bottom[:, :n], 0.0, atol=1e-12)
     np.testing.assert_allclose(bottom[:, n:], turned[1], atol=1e-12)
@@ -286,7 +290,7 @@ def test_two_triangles_are_joined(known: bool) -> None:
         mine = np.concatenate([columns[p] for p in parts])
         triangle = np.triu(rng.standard_normal((len(mine), len(mine))))
         triangle[:, 4] *= known
-        handed.append(Rest(parts, triangle))
+        handed.append(ContributionBlock(parts, triangle))
         rows.append(np.zeros((len(mine), 27)))
         rows[-1][:, mine] = triangle
     front, rest = eliminate(plan, widths, [], {}, handed, ridge)
@@ -296,7 +300,7 @@ def test_two_triangles_are_joined(known: bool) -> None:
     R = np.block([[front.triangle, front.beside], [np.zeros((16, 11)), rest.rows]])
     np.testing.assert_allclose(R.T @ R, F.T @ F, atol=1e-12)
     assert np.abs(front.triangle.diagonal()).min() >= 0.5 * ridge
-    own, handed_on = front.turned([part[:, 20] for part in rows[1:]])
+    own, handed_on = front.apply_transpose([part[:, 20] for part in rows[1:]])
     np.testing.assert_allclose(own, front.beside[:, 9], atol=1e-12)
     np.testing.assert_allclose(handed_on, rest.rows[:, 9], atol=1e-12)
     assert front.below == (11 if known else 22)  # the ridge takes part only where it is needed
@@ -318,7 +322,7 @@ def test_a_cell_is_eliminated_first_in_its_own_columns() -> None:
     for j in range(56):
         b = [piece[:, j] for piece in pieces]
         if j >= 40:  # the ridge is zero there, as it is of a right-hand side
-            own, handed = front.turned(b)
+            own, handed = front.apply_transpose(b)
             np.testing.assert_allclose(own, front.beside[:, j - 40], atol=1e-12)
             np.testing.assert_allclose(handed, rest.rows[:, j - 40], atol=1e-12)
     R = np.block([[front.triangle, front.beside], [np.zeros((len(rest.rows), 40)), rest.rows]])
@@ -329,9 +333,9 @@ def test_bundles_hold_every_front_once_and_children_come_first() -> None:
     rng = np.random.default_rng(0)
     touched = [(p, q) for p in range(40) for q in {int(rng.integers(p, 40))}]
     columns = [np.arange(3 * p, 3 * p + 3) for p in range(40)]
-    plans = planned(touched, 40)
+    plans = plan_fronts(touched, 40)
 
-    class Cut(Here):
+    class Cut(LocalEngine):
         def limit(self, work: float) -> float:
             return work / 7
 
@@ -340,8 +344,8 @@ def test_bundles_hold_every_front_once_and_children_come_first() -> None:
     assert sorted(s for b in layout.bundles for s in b.strips) == list(range(len(touched)))
     seen: set[int] = set()
     for bundle in layout.bundles:
-        assert set(bundle.given) <= seen
-        seen |= set(bundle.gives)
+        assert set(bundle.inputs) <= seen
+        seen |= set(bundle.outputs)
     assert len(layout.bundles) > 3
 
 
@@ -353,7 +357,7 @@ def test_too_large_is_a_problem_error() -> None:
     ("words", "said"),
     [
         (["--workers", "0"], "--workers: expected a whole number of at least 1, got 0"),
-        (["--workers", "2", "--scheduler", "tcp://localhost:1"], "--workers: either that or --scheduler"),
+        (["--workers", "2", "--scheduler", "tcp://localhost:1"], "--workers: expected either"),
     ],
 )
 def test_the_command_refuses(words: list[str], said: str, tmp_path: Path) -> None:
@@ -366,10 +370,10 @@ def test_the_command_asks_a_scheduler(client: Any, tmp_path: Path, monkeypatch: 
     done = _command(tmp_path, "--scheduler", client.scheduler.address)
     assert done.exit_code == 0, done.output
     assert (tmp_path / "problem.pibls").exists()
-    monkeypatch.setattr("pibls.cli.sharing._PATIENCE", 0.2)
+    monkeypatch.setattr("pibls.cli.dask_client._CONNECT_TIMEOUT", 0.2)
     done = _command(tmp_path, "--scheduler", "tcp://127.0.0.1:9")
     assert done.exit_code == 2
-    assert "--scheduler: no scheduler answers at tcp://127.0.0.1:9" in done.output
+    assert "expected the address of a running Dask scheduler, got tcp://127.0.0.1:9" in done.output
 
 
 def _command(folder: Path, *words: str) -> Any:

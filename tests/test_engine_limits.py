@@ -18,10 +18,10 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.progress import _told
-from pibls.deadline import OutOfTimeError, go_on
+from pibls.adaptive.progress_display import _format
 from pibls.linalg.tree import distributed
-from pibls.linalg.tree.engine import HERE, Share
+from pibls.linalg.tree.engine import LOCAL, EngineProgress
+from pibls.runtime.deadline import OutOfTimeError, check_deadline
 
 dask = pytest.importorskip("distributed", reason="the extra 'engine' (dask, distributed) is not installed")
 
@@ -79,8 +79,8 @@ def _block() -> None:
 
 @pytest.fixture(autouse=True)
 def send_small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distributed, "LEAST", 1e6)
-    monkeypatch.setattr(distributed, "_EACH", 2)
+    monkeypatch.setattr(distributed, "MIN_TASK_OPERATIONS", 1e6)
+    monkeypatch.setattr(distributed, "_TASKS_PER_THREAD", 2)
 
 
 def peak() -> pibls.Problem:
@@ -113,7 +113,7 @@ def limited(engine: Any, limit: float, **more: Any) -> tuple[pibls.Solution, flo
 
 
 def test_the_limit_holds_while_workers_work(client: Any) -> None:
-    sent: list[Share] = []
+    sent: list[EngineProgress] = []
     _, seconds = limited(client, 6.0, callback=lambda now: sent.append(now.share))
     assert seconds < SOON
     assert any(share is not None for share in sent)
@@ -160,7 +160,7 @@ def test_a_lost_scheduler_keeps_the_best_so_far() -> None:
             elif done and done[-1] > 0 and cluster.status.name == "running":
                 cluster.close()
 
-        lost = r"Interrupted.*The engine was lost: engine: expected workers.* got .*Make a new one"
+        lost = r"Interrupted.*The engine was lost: engine: expected workers.* got .*create a new client"
         with pytest.warns(pibls.ConvergenceWarning, match=lost):
             solution = pibls.solve(peak(), tol=1e-11, engine=client, callback=close, time_limit=FREED)
         client.close()
@@ -206,7 +206,7 @@ def _endless() -> None:
     EVENTS["started"].set()
     try:
         while time.monotonic() - began < FREED:
-            go_on()
+            check_deadline()
             time.sleep(0.01)
     finally:
         EVENTS["release"].set()
@@ -238,12 +238,12 @@ def _first(value: Any) -> Any:
 
 
 def test_an_adaptive_cluster_without_workers_is_waited_for() -> None:
-    shares: list[Share] = []
+    shares: list[EngineProgress] = []
 
     def note(now: pibls.Progress) -> None:
         if now.share is not None:
             shares.append(now.share)
-            assert _told(now).endswith("waiting for workers") == (now.share.workers == 0)
+            assert _format(now).endswith("waiting for workers") == (now.share.workers == 0)
 
     with (
         dask.LocalCluster(
@@ -269,7 +269,7 @@ def test_no_worker_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
             solution = pibls.solve(smooth(), engine=client, time_limit=1.5, **GIVEN)
         assert solution.status is pibls.Status.TIME_LIMIT
         assert time.perf_counter() - began < SOON
-        monkeypatch.setattr(distributed, "_APPEAR", 1.0)
+        monkeypatch.setattr(distributed, "_WORKER_TIMEOUT", 1.0)
         with pytest.raises(
             pibls.ProblemError, match=r"engine: expected workers.*got no worker within 1 s.*wait_for_workers"
         ):
@@ -285,13 +285,13 @@ def test_a_given_basis_reports_its_share_and_its_error_needs_no_client(cluster: 
     shares = [now.share for now in told if now.share is not None]
     assert shares
     assert shares[0].workers == 1
-    assert shares[0].need > 0
+    assert shares[0].needed_bytes > 0
     assert elsewhere.error.max == pibls.solve(smooth(), **GIVEN).error.max
 
 
 def test_small_problems_ask_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are solved in this process, whatever the workers do."""
-    monkeypatch.setattr(distributed, "LEAST", 1e12)
+    monkeypatch.setattr(distributed, "MIN_TASK_OPERATIONS", 1e12)
 
     class Silent:
         status, asynchronous = "running", False
@@ -303,4 +303,4 @@ def test_small_problems_ask_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> Non
 
     found = pibls.solve(smooth(), engine=Silent(), **GIVEN)
     assert found(0.3, 0.6) == pibls.solve(smooth(), **GIVEN)(0.3, 0.6)
-    assert distributed.Distributed(Silent()).available is not HERE
+    assert distributed.Distributed(Silent()).available is not LOCAL

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import pibls
-from pibls.caching import cached_property
-from pibls.linalg.threads import _controller, sensible_threads
+from pibls.linalg.threads import _controller, limit_blas_threads
+from pibls.runtime.caching import cached_property
 
 pytest.importorskip("distributed", reason="the extra 'engine' (dask, distributed) is not installed")
 
@@ -32,7 +32,7 @@ from distributed import Client
 from pibls.linalg.tree import distributed
 
 warnings.simplefilter("ignore", pibls.ConvergenceWarning)
-distributed.LEAST, distributed._EACH = 1e6, 1  # send tasks of a small problem, too
+distributed.MIN_TASK_OPERATIONS, distributed._TASKS_PER_THREAD = 1e6, 1  # send tasks of a small problem, too
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)
 square = pibls.Box({x: (0, 1), y: (0, 1)})
@@ -145,7 +145,7 @@ def test_a_thread_that_ends_leaves_the_blas_limit_of_the_others() -> None:
     before = [c.num_threads for c in libraries]
     with _controller().limit(limits=2, user_api="blas"):
         allowed = [c.num_threads for c in libraries]
-        outer, inner = sensible_threads(1), sensible_threads(1)
+        outer, inner = limit_blas_threads(1), limit_blas_threads(1)
         outer.__enter__()
         inner.__enter__()
         outer.__exit__(None, None, None)

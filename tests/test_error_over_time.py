@@ -7,7 +7,12 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.validation.estimate import Where, at_least, estimated, is_within
+from pibls.adaptive.validation.estimate import (
+    ComparisonPoints,
+    error_from_difference,
+    is_in_interval,
+    with_lower_bound,
+)
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(t)
@@ -18,7 +23,7 @@ def covered(error: pibls.ErrorEstimate) -> float:
     times, errors = error.over_time()
     keep = np.ones(len(times), dtype=bool)
     for layer in error.left_out:
-        keep &= ~is_within(times, layer)
+        keep &= ~is_in_interval(times, layer)
     return float(errors[keep].max())
 
 
@@ -27,7 +32,9 @@ def test_the_maximum_covers_all_times_but_those_left_out(sign: float) -> None:
     s = sign * np.linspace(0.0, 1.0, 2001)[:, None]
     difference = np.exp(-60.0 * np.abs(s.T))
     layers = ((0.0, sign * 0.1), (sign * 0.5, sign * 0.6))
-    error = estimated(difference, difference[:, 500:], np.ones(1), Where(s, s[500:], 0, layers))
+    error = error_from_difference(
+        difference, difference[:, 500:], np.ones(1), ComparisonPoints(s, s[500:], 0, layers)
+    )
     assert error.left_out == layers
     assert error.max == error.each[0].max == covered(error)
     outside = (np.abs(s[:, 0]) >= 0.1) & ((np.abs(s[:, 0]) < 0.5) | (np.abs(s[:, 0]) >= 0.6))
@@ -38,8 +45,8 @@ def test_the_maximum_covers_all_times_but_those_left_out(sign: float) -> None:
 
 def test_of_what_is_known_besides_the_errors_over_time_are_not_below_either() -> None:
     s = np.linspace(0.0, 1.0, 200)[:, None]
-    error = estimated(1e-9 * s.T, 1e-9 * s.T, np.ones(1), Where(s, s, 0))
-    raised = at_least(error, np.array([1e-6]), np.array([1e-7]))
+    error = error_from_difference(1e-9 * s.T, 1e-9 * s.T, np.ones(1), ComparisonPoints(s, s, 0))
+    raised = with_lower_bound(error, np.array([1e-6]), np.array([1e-7]))
     assert raised.max == covered(raised) >= 1e-6
 
 

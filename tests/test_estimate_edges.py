@@ -1,4 +1,4 @@
-"""Where errors hide: at the end of time, and beside a corner where two solutions leave out the same."""
+"""Error estimates in difficult places: final times, singular corners, unforced unknowns, large coordinates."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import sympy as sp
 
 import pibls
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.random_features.strategy import WavePlan
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import (
     UNCHECKED,
+    ComparisonPoints,
     ErrorEstimate,
-    Where,
-    at_least,
-    estimated,
+    error_from_difference,
     unknowns_at,
+    with_lower_bound,
 )
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 
 x, y, t = sp.symbols("x y t")
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_singular_corner_is_not_underestimated(seed: int) -> None:
+def test_error_at_a_singular_corner_is_not_underestimated(seed: int) -> None:
     """Two solutions at the first width agreed to 0.4 of their common error."""
     u = sp.Function("u")(x, y)
     exact = (x**2 + y**2) ** sp.Rational(5, 4) * sp.cos(sp.Rational(5, 2) * sp.atan2(y, x))
@@ -42,80 +42,84 @@ def test_a_singular_corner_is_not_underestimated(seed: int) -> None:
     assert true <= solution.error.max
 
 
-def test_the_end_of_time_is_looked_at() -> None:
+def test_comparison_points_include_the_final_time() -> None:
     u = sp.Function("u")(x, t)
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1).during(t, 0, 3),
         [sp.Eq(u.diff(t), u.diff(x, 2))],
         [pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(sp.pi * x))],
     )
-    where = Bench.of(lower(problem), problem.domain, 0, 1e-8).where.all
-    at_end = where[where[:, 1] == 3.0]
+    points = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8).comparison_points.all
+    at_end = points[points[:, 1] == 3.0]
     assert len(at_end) > 50
-    assert {0.0, 1.0} <= set(at_end[:, 0]), "in its corners too"
+    assert {0.0, 1.0} <= set(at_end[:, 0]), "includes the ends of the interval"
 
 
 @pytest.mark.parametrize("forward", [True, False])
-def test_an_error_that_begins_with_a_window_is_told_at_once(forward: bool) -> None:
-    """Its first moments share their stretch of time with the end of the window before."""
-    t = np.arange(640)[:, None] / 640.0  # ten places in each of 64 stretches
+def test_error_over_time_rises_in_the_first_interval_of_a_time_window(forward: bool) -> None:
+    """The first times of a window share an interval of `over_time` with the end of the previous window."""
+    t = np.arange(640)[:, None] / 640.0  # ten times in each of 64 intervals
     difference = np.where((t.T >= 0.5) == forward, 1.0, 1e-6)
-    _, errors = estimated(difference, difference, np.ones(1), Where(t, t, 0)).over_time()
+    _, errors = error_from_difference(
+        difference, difference, np.ones(1), ComparisonPoints(t, t, 0)
+    ).over_time()
     assert errors[31 if forward else 32] > 1.0
     assert errors.min() < 1e-5
 
 
-def test_what_is_known_of_an_error_is_not_passed_over() -> None:
+def test_estimate_is_not_below_known_lower_bounds() -> None:
     error = ErrorEstimate(2.0, 1.0, each=(ErrorEstimate(2.0, 1.0), ErrorEstimate(1.0, 1.0)))
-    raised = at_least(error, np.array([0.1, 5.0]))
+    raised = with_lower_bound(error, np.array([0.1, 5.0]))
     assert (raised.max, [e.max for e in raised.each]) == (10.0, [2.0, 10.0])
-    moved = at_least(error, np.zeros(2), np.array([0.1, 3.0]))
+    moved = with_lower_bound(error, np.zeros(2), np.array([0.1, 3.0]))
     assert [(e.max, e.l2) for e in moved.each] == [(2.0, 1.0), (6.0, 6.0)]
-    usual = at_least(error, np.array([10.0, 0.0])).max
+    usual = with_lower_bound(error, np.array([10.0, 0.0])).max
     assert 12.0 <= usual <= 60.0
-    assert at_least(UNCHECKED, np.array([1.0])) is UNCHECKED
+    assert with_lower_bound(UNCHECKED, np.array([1.0])) is UNCHECKED
 
 
-def test_the_page_on_trust_says_what_was_stored() -> None:
+def test_documented_coverage_agrees_with_stored_runs() -> None:
     docs = Path(__file__).parents[1] / "docs"
     runs = json.loads((docs / "data/unseen-0.2.json").read_text(encoding="utf-8"))
-    judged = [r for r in runs if r.get("true") is not None and r["estimate"]]
-    held = sum(r["true"] <= r["estimate"] for r in judged)
-    converged = [r for r in judged if r["converged"]]
-    kept = sum(r["true"] <= 3 * r["tol"] for r in converged)
-    assert held >= 0.97 * len(judged)
-    assert kept >= 0.99 * len(converged)
+    checked = [r for r in runs if r.get("true") is not None and r["estimate"]]
+    covered = sum(r["true"] <= r["estimate"] for r in checked)
+    converged = [r for r in checked if r["converged"]]
+    within = sum(r["true"] <= 3 * r["tol"] for r in converged)
+    assert covered >= 0.97 * len(checked)
+    assert within >= 0.99 * len(converged)
     page = (docs / "trust.md").read_text(encoding="utf-8")
-    assert f"{held} of {len(judged)} runs" in page
-    assert f"within 3·tol in {kept} of {len(converged)}" in page
+    assert f"{covered} of {len(checked)} runs" in page
+    assert f"within 3·tol in {within} of {len(converged)}" in page
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_wider_attempt_that_nobody_confirmed_is_compared_with_the_one_before(seed: int) -> None:
-    """The estimate of a narrow attempt was kept for all that came after it: 0.1 beside an error of 5e-11."""
+def test_unconfirmed_wider_candidate_is_compared_with_the_previous_one(seed: int) -> None:
+    """The estimate of a narrow candidate was kept for all later ones: 0.1 for an error of 5e-11."""
     u, exact = sp.Function("u")(x, y), sp.sin(12 * x) * sp.cos(11 * y)
     square = pibls.Box({x: (0, 1), y: (0, 1)})
     equation = sp.Eq(u.diff(x, 2) + u.diff(y, 2), exact.diff(x, 2) + exact.diff(y, 2))
     problem = pibls.Problem(square, [equation], [pibls.Dirichlet(u, exact)])
-    waves = WavePlan(Bench.of(lower(problem), square, seed, 1e-14), Budget(0.0, None, 4000))
-    waves.advance()
-    waves.settle()  # an estimate of the first width
-    before = waves.error.max
-    waves.advance()
-    waves.advance()
-    waves.conclude()
+    strategy = RandomFeatureStrategy(
+        ValidationContext.of(compile_problem(problem), square, seed, 1e-14), Budget(0.0, None, 4000)
+    )
+    strategy.advance()
+    strategy.finalize()  # an estimate of the first width
+    before = strategy.error.max
+    strategy.advance()
+    strategy.advance()
+    strategy.finalize_from_history()
     X = square.interior(500, np.random.default_rng(1))
-    assert waves.best is waves.now
-    assert waves.now is not None
-    values = unknowns_at(*waves.now.function, X, 1)[0]
+    assert strategy.best is strategy.current
+    assert strategy.current is not None
+    values = unknowns_at(*strategy.current.function, X, 1)[0]
     error = np.abs(values - sp.lambdify((x, y), exact)(*X.T)).max()
-    assert error < waves.error.max < 0.1 * before
+    assert error < strategy.error.max < 0.1 * before
 
 
 @pytest.mark.parametrize("stiffness", [1.0, 1e11])
 @pytest.mark.parametrize("coupling", [0.0, 1.0])
-def test_an_unknown_that_nothing_drives_is_zero(stiffness: float, coupling: float) -> None:
-    """A rod u that a temperature v = 0 would stretch: rounding was 0.8 of the terms of v'' + v = 0."""
+def test_unknown_without_source_is_zero(stiffness: float, coupling: float) -> None:
+    """Elastic rod u with thermal strain v = 0: rounding was 0.8 of the terms of v'' + v = 0."""
     u, v = sp.Function("u")(x), sp.Function("v")(x)
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1),
@@ -128,19 +132,19 @@ def test_an_unknown_that_nothing_drives_is_zero(stiffness: float, coupling: floa
     assert abs(solution[u](0.3) - exact) <= solution[u].error.max <= 1e-10 / stiffness
     assert abs(solution[v](0.3)) <= solution[v].error.max
     with pytest.warns(pibls.ConvergenceWarning):
-        free = pibls.solve(
+        underdetermined = pibls.solve(
             pibls.Problem(problem.domain, problem.equations, [pibls.Dirichlet(u, 0)]), max_nodes=64
         )
-    assert free.status is pibls.Status.UNDETERMINED
+    assert underdetermined.status is pibls.Status.UNDETERMINED
 
 
-def _idle(name: str) -> list[sp.Expr]:
+def _unforced_equations(name: str) -> list[sp.Expr]:
     u, v, k = sp.Function("u")(x), sp.Function("v")(x), sp.Symbol("k")
     w = sp.Function("w")(x)
     return {
-        "a parameter that is zero": [u.diff(x, 2) - k * w, v.diff(x, 2) - k * u],
-        "one that drives the next": [u.diff(x, 2) - u, v.diff(x, 2) - u - k * w],
-        "two that drive each other": [u.diff(x, 2) - v, v.diff(x, 2) - u + k * w],
+        "zero parameter": [u.diff(x, 2) - k * w, v.diff(x, 2) - k * u],
+        "chain": [u.diff(x, 2) - u, v.diff(x, 2) - u - k * w],
+        "mutual coupling": [u.diff(x, 2) - v, v.diff(x, 2) - u + k * w],
         "nonlinear": [u.diff(x, 2) - u**3 + k * w, v.diff(x, 2) - v * w],
     }[name] + [w.diff(x, 2) + 1 - v]
 
@@ -148,17 +152,17 @@ def _idle(name: str) -> list[sp.Expr]:
 @pytest.mark.parametrize(
     "name",
     [
-        "a parameter that is zero",
-        "one that drives the next",
-        "two that drive each other",
+        "zero parameter",
+        "chain",
+        "mutual coupling",
         "nonlinear",
     ],
 )
-def test_what_only_zeros_drive_is_zero(name: str) -> None:
+def test_unknown_with_zero_sources_is_zero(name: str) -> None:
     u, v, w = (sp.Function(n)(x) for n in "uvw")
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1),
-        _idle(name),
+        _unforced_equations(name),
         [pibls.Dirichlet(f, 0) for f in (u, v, w)],
         parameters={sp.Symbol("k"): 0.0},
     )
@@ -169,16 +173,16 @@ def test_what_only_zeros_drive_is_zero(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
-    [(UNCHECKED, "no second solution"), (ErrorEstimate(1.0, 1.0), "expected an evolution")],
+    ("error", "message"),
+    [(UNCHECKED, "no companion solution"), (ErrorEstimate(1.0, 1.0), "expected an evolution")],
 )
-def test_an_error_over_time_says_why_there_is_none(error: ErrorEstimate, words: str) -> None:
-    with pytest.raises(pibls.ProblemError, match=words):
+def test_unavailable_error_over_time_states_the_reason(error: ErrorEstimate, message: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=message):
         error.over_time()
 
 
-def test_every_unknown_has_an_error_over_time_of_its_own() -> None:
-    """One of 1e6 and one of 1e-3: the larger one says nothing about the smaller one."""
+def test_error_over_time_of_each_unknown() -> None:
+    """The unknowns have sizes 1e6 and 1e-3; the error of the larger must not determine that of the smaller."""
     t = sp.Symbol("t")
     a, b = sp.Function("a")(t), sp.Function("b")(t)
     equations = [sp.Eq(a.diff(t), -a), sp.Eq(b.diff(t), a / 10**9 - b / 2)]
@@ -186,17 +190,17 @@ def test_every_unknown_has_an_error_over_time_of_its_own() -> None:
         pibls.Interval(t, 0, 5), equations, [pibls.Initial(a, 10**6), pibls.Initial(b, 0)]
     )
     solution = pibls.solve(problem)
-    times, both = solution.error.over_time()
+    times, overall = solution.error.over_time()
     histories = [solution[v].error.over_time() for v in (a, b)]
     assert all((each[0] == times).all() for each in histories)
-    assert (both == np.maximum(*(errors for _, errors in histories))).all()
+    assert (overall == np.maximum(*(errors for _, errors in histories))).all()
     assert histories[0][1].max() <= 1.001 * solution[a].error.max
     assert histories[1][1].max() <= 1.001 * solution[b].error.max <= 1e-12
 
 
 @pytest.mark.parametrize("shift", [0, 1000, 1000000])
-def test_places_far_from_zero_are_rounded(shift: int) -> None:
-    # At 1e6 a place is known to 1e-10, and sin(7x) to no more: two solutions agreed far better.
+def test_estimate_includes_rounding_of_large_coordinates(shift: int) -> None:
+    # At x = 1e6 a coordinate is known to 1e-10, hence sin(7x) too; two solutions agreed far better than that.
     u, s = sp.Function("u")(x), sp.Integer(shift)
     exact = sp.sin(7 * (x - s))
     problem = pibls.Problem(
@@ -205,7 +209,7 @@ def test_places_far_from_zero_are_rounded(shift: int) -> None:
         [pibls.Dirichlet(u, exact)],
     )
     solution = pibls.solve(problem, tol=1e-8)
-    places = [sp.Rational(i, 97) for i in range(98)]
-    error = max(abs(float(solution(float(s + p))) - float(sp.sin(7 * p).evalf(20))) for p in places)
+    offsets = [sp.Rational(i, 97) for i in range(98)]
+    error = max(abs(float(solution(float(s + p))) - float(sp.sin(7 * p).evalf(20))) for p in offsets)
     assert solution.converged
     assert error <= solution.error.max

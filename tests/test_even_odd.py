@@ -1,4 +1,4 @@
-"""Equations that are the same at the image of every place: solved in two halves, with the same answer."""
+"""Problems that are symmetric under point reflection: split into even and odd systems, with the same solution."""
 
 import dataclasses
 from typing import Any, cast
@@ -8,17 +8,17 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.candidate import attempt, drawn, system_in
-from pibls.adaptive.counts import default_points
-from pibls.adaptive.validation.conditioning import probed_at
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.candidate import assemble_system, compute_candidate, draw_space
+from pibls.adaptive.point_counts import default_points
+from pibls.adaptive.validation.conditioning import conditioning_at
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.assembly.even_odd import EvenOddSystem, inversion_of
 from pibls.assembly.system import System, assemble
-from pibls.linalg import Levered, RidgeQR
+from pibls.linalg import LeverageFactorization, RidgeQR
 from pibls.linalg.even_odd import EvenOdd
 from pibls.nonlinear import GaussNewton
-from pibls.problem.forms.lowering import lower
-from pibls.spaces import Whole
+from pibls.problem.forms.compilation import compile_problem
+from pibls.spaces import SingleDomainSpace
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)
@@ -35,26 +35,26 @@ def poisson(domain: Any, *conditions: Any, term: Any = 0) -> pibls.Problem:
     return pibls.Problem(domain, [sp.Eq(laplace(u) + term, value)], list(conditions))
 
 
-def found(problem: pibls.Problem) -> bool:
-    return inversion_of(lower(problem), problem.domain) is not None
+def has_point_symmetry(problem: pibls.Problem) -> bool:
+    return inversion_of(compile_problem(problem), problem.domain) is not None
 
 
-def test_halves_are_the_same_least_squares_problem() -> None:
+def test_even_odd_factorization_equals_full_factorization() -> None:
     rng = np.random.default_rng(0)
     A, b = EvenOdd(np.asfortranarray(rng.standard_normal((20, 12)))), rng.standard_normal(40)
     full = np.asarray(A)
     assert np.allclose(A @ np.arange(12.0), full @ np.arange(12.0))
     assert np.allclose(A.row_norms, np.linalg.norm(full, axis=1))
-    mine, theirs = (cast("Levered", RidgeQR().factor(M)) for M in (A, full))
-    assert np.allclose(mine.apply(b), theirs.apply(b))
+    even_odd, dense = (cast("LeverageFactorization", RidgeQR().factor(M)) for M in (A, full))
+    assert np.allclose(even_odd.apply(b), dense.apply(b))
     values, changes = rng.standard_normal((3, 12)), rng.random(40)
-    assert np.allclose(mine.leverage(values), theirs.leverage(values))
-    assert np.allclose(mine.influence(values, changes), theirs.influence(values, changes))
-    assert mine.rank == theirs.rank
+    assert np.allclose(even_odd.leverage(values), dense.leverage(values))
+    assert np.allclose(even_odd.influence(values, changes), dense.influence(values, changes))
+    assert even_odd.rank == dense.rank
 
 
 @pytest.mark.parametrize(
-    ("problem", "same"),
+    ("problem", "symmetric"),
     [
         (poisson(BOX, pibls.Dirichlet(u, EXACT)), True),
         (poisson(BOX, pibls.Neumann(u, x), term=3 * u), True),
@@ -68,55 +68,67 @@ def test_halves_are_the_same_least_squares_problem() -> None:
         (poisson(pibls.Polygon((x, y), [(0, 0), (1, 0), (0, 1)]), pibls.Dirichlet(u, EXACT)), False),
     ],
 )  # fmt: skip
-def test_what_is_the_same_at_images(problem: pibls.Problem, same: bool) -> None:
-    assert found(problem) is same
+def test_detection_of_point_symmetry(problem: pibls.Problem, symmetric: bool) -> None:
+    assert has_point_symmetry(problem) is symmetric
 
 
-def test_the_same_solution_in_two_halves() -> None:
-    """-Δu + 2u on a box, against its exact solution and against the system as a whole."""
+def test_split_and_full_systems_have_the_same_solution() -> None:
+    """-Δu + 2u on a box: the even and odd systems against the full system."""
     problem = poisson(BOX, pibls.Dirichlet(u, EXACT), term=-2 * u)
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-10)
-    spec = bench.family.spec(128)
-    halved = attempt(bench, spec, None, None, 1)
-    whole = attempt(
-        dataclasses.replace(bench, kept={"inversion": (bench.lowered, None)}), spec, None, None, 1
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-10)
+    spec = context.family.spec(128)
+    split = compute_candidate(context, spec, None, None, 1)
+    full = compute_candidate(
+        dataclasses.replace(context, problem_cache={"inversion": (context.compiled, None)}),
+        spec,
+        None,
+        None,
+        1,
     )
-    assert halved.work < whole.work
-    assert halved.relative < 3.0 * whole.relative
-    assert np.abs(halved.values - whole.values).max() < 1e-3 * whole.sizes[0]
+    assert split.work < full.work
+    assert split.relative_residual < 3.0 * full.relative_residual
+    assert np.abs(split.values - full.values).max() < 1e-3 * full.magnitudes[0]
 
 
-CARRIED = pibls.Problem(
+ADVECTION = pibls.Problem(
     BOX, [sp.Eq(term, term.subs(u, EXACT).doit()) for term in (u.diff(x) + 2 * u.diff(y),)],
     [pibls.Dirichlet(u, EXACT)],
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("problem", [poisson(BOX, pibls.Dirichlet(u, EXACT)), CARRIED], ids=["even", "odd"])
-def test_what_rounding_does_is_known_in_two_halves(problem: pibls.Problem) -> None:
-    """Rows at images are those of the problem there; its stiffness is that of all rows without halves."""
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-10)
-    inversion = bench.inversion
+@pytest.mark.parametrize("problem", [poisson(BOX, pibls.Dirichlet(u, EXACT)), ADVECTION], ids=["even", "odd"])
+def test_conditioning_of_split_and_full_systems_agrees(problem: pibls.Problem) -> None:
+    """Rows at mirrored points equal those of the problem there; the coercivity is that of the full system."""
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-10)
+    inversion = context.inversion
     assert inversion is not None
-    spec = bench.family.spec(64)
-    space = cast("Whole", drawn(spec, bench, 1))
-    system = system_in(bench, space, default_points(spec, bench.domain, bench.density), 1, inversion)
+    spec = context.family.spec(64)
+    space = cast("SingleDomainSpace", draw_space(spec, context, 1))
+    system = assemble_system(
+        context, space, default_points(spec, context.domain, context.density), 1, inversion
+    )
     assert isinstance(system, EvenOddSystem)
     outcome = GaussNewton(rounds=0).solve(system, np.random.default_rng(0))
     w = np.random.default_rng(1).standard_normal(space.columns)
-    for block, n in zip(system.images, inversion.signs, strict=True):
-        there = assemble(bench.lowered, {b.residual.region: b.points for b in system.images}, space)
+    for block, sign in zip(system.images, inversion.signs, strict=True):
+        mirrored = assemble(context.compiled, {b.residual.region: b.points for b in system.images}, space)
         rows = slice(block.rows.start + system.shape[0] // 2, block.rows.stop + system.shape[0] // 2)
-        assert np.allclose(system.residual(w)[rows], n * there.residual(w)[block.rows])
-    limits = dataclasses.replace(bench.limits, firm=np.inf)
-    mine = probed_at(dataclasses.replace(bench, limits=limits), system, outcome, 1, exactly=True)
-    dense = dataclasses.replace(outcome, factors=RidgeQR().factor(np.asarray(system.jacobian(outcome.w))))
-    theirs = probed_at(dataclasses.replace(bench, limits=limits), system, dense, 1, exactly=True)
-    assert mine.stiffness == pytest.approx(theirs.stiffness, rel=0.05)
-    assert mine.rounding == pytest.approx(theirs.rounding, rel=0.3)
+        assert np.allclose(system.residual(w)[rows], sign * mirrored.residual(w)[block.rows])
+    thresholds = dataclasses.replace(context.thresholds, min_safe_coercivity=np.inf)
+    even_odd = conditioning_at(
+        dataclasses.replace(context, thresholds=thresholds), system, outcome, 1, exactly=True
+    )
+    dense_outcome = dataclasses.replace(
+        outcome, factors=RidgeQR().factor(np.asarray(system.jacobian(outcome.w)))
+    )
+    dense = conditioning_at(
+        dataclasses.replace(context, thresholds=thresholds), system, dense_outcome, 1, exactly=True
+    )
+    assert even_odd.coercivity == pytest.approx(dense.coercivity, rel=0.05)
+    assert even_odd.rounding == pytest.approx(dense.rounding, rel=0.3)
 
 
-def test_a_source_that_is_undefined_at_an_image_is_named() -> None:
+def test_source_undefined_at_a_mirrored_point_is_an_error() -> None:
     problem = pibls.Problem(
         BOX, [sp.Eq(laplace(u), sp.sqrt(1.99 - y))], [pibls.Dirichlet(u, 0)]
     )  # fmt: skip
@@ -124,13 +136,14 @@ def test_a_source_that_is_undefined_at_an_image_is_named() -> None:
         pibls.solve(problem)
 
 
-def test_a_second_solution_is_fitted_at_the_same_places() -> None:
-    """What the equations are there is worked out once; other counts have other places, other solves too."""
+def test_companion_solution_uses_the_same_fit_points() -> None:
+    """Data at the fit points are evaluated once; other point counts and other solves have other points."""
     problem = poisson(BOX, pibls.Dirichlet(u, EXACT))
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-4)
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-4)
     points = pibls.Points(200, 80)
     first, second = (
-        system_in(bench, drawn(pibls.Waves(64, s), bench, k), points, k) for k, s in ((1, 9.0), (2, 7.5))
+        assemble_system(context, draw_space(pibls.Waves(64, s), context, k), points, k)
+        for k, s in ((1, 9.0), (2, 7.5))
     )
     assert isinstance(first, System)
     assert isinstance(second, System)
@@ -138,8 +151,8 @@ def test_a_second_solution_is_fitted_at_the_same_places() -> None:
         a.points is b.points and a.data is b.data for a, b in zip(first.blocks, second.blocks, strict=True)
     )
     assert not np.array_equal(first.linear, second.linear)
-    (here,) = bench.placed(points, 1)
-    assert bench.placed(pibls.Points(201, 80), 1)[0] is not here
-    (again,) = dataclasses.replace(bench).placed(points, 2)
+    (shared,) = context.fit_points(points, 1)
+    assert context.fit_points(pibls.Points(201, 80), 1)[0] is not shared
+    (other,) = dataclasses.replace(context).fit_points(points, 2)
     region = first.blocks[0].residual.region
-    assert not np.array_equal(again.points[region].sites[0], first.blocks[0].points.sites[0])
+    assert not np.array_equal(other.points[region].sites[0], first.blocks[0].points.sites[0])

@@ -1,4 +1,4 @@
-"""Following an evolution from its start: which problems, over which times, and where it ends."""
+"""Initial value problems: their detection, direction of time, and the end of the computed solution."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import sympy as sp
 from scipy.optimize import linear_sum_assignment
 
 import pibls
-from pibls.adaptive.evolution import assigned, evolution_of
-from pibls.problem.forms.lowering import lower
+from pibls.adaptive.evolution import evolution_of, max_assignment
+from pibls.problem.forms.compilation import compile_problem
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(t)
@@ -25,14 +25,14 @@ SIDES = pibls.Dirichlet(u, 0, on=sp.Or(sp.Eq(x, 0), sp.Eq(x, 1)))
 
 
 @pytest.mark.parametrize(
-    ("problem", "ends"),
+    ("problem", "interval"),
     [
         (pibls.Problem(LINE, [GROWTH], [pibls.Initial(v, 1)]), (0, 2)),
         (pibls.Problem(LINE, [GROWTH], [pibls.Dirichlet(v, 1, on=sp.Eq(t, 0))]), (0, 2)),
         (pibls.Problem(LINE, [GROWTH], [pibls.Dirichlet(v, 1, on=sp.Eq(t, 2))]), (2, 0)),  # backwards
         (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], RATES), (0, 2)),
         (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], [pibls.Dirichlet(v, 1)]), None),
-        (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], [pibls.Initial(v, 1)]), None),  # a rate is missing
+        (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], [pibls.Initial(v, 1)]), None),  # the initial rate is missing
         (pibls.Problem(ROD, [HEAT], [pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(sp.pi * x))]), (1, 3)),
         (pibls.Problem(ROD, [HEAT], [pibls.Periodic(u, x), pibls.Initial(u, 1)]), (1, 3)),
         (pibls.Problem(ROD, [HEAT], [pibls.Dirichlet(u, 0), pibls.Dirichlet(u, 0, on=sp.Eq(t, 3))]), (3, 1)),
@@ -41,12 +41,14 @@ SIDES = pibls.Dirichlet(u, 0, on=sp.Or(sp.Eq(x, 0), sp.Eq(x, 1)))
         (pibls.Problem(BOX, [HEAT], [pibls.Dirichlet(u, 0)]), None),
     ],
 )  # fmt: skip
-def test_what_can_be_followed(problem: pibls.Problem, ends: tuple[float, float] | None) -> None:
-    found = evolution_of(lower(problem), problem.domain)
-    assert (None if found is None else (found.start, found.stop)) == ends
+def test_detection_of_evolutions_and_their_direction(
+    problem: pibls.Problem, interval: tuple[float, float] | None
+) -> None:
+    found = evolution_of(compile_problem(problem), problem.domain)
+    assert (None if found is None else (found.start, found.stop)) == interval
 
 
-def test_it_is_followed_to_its_end() -> None:
+def test_logistic_growth_is_integrated_to_the_final_time() -> None:
     problem = pibls.Problem(LINE, [GROWTH], [pibls.Initial(v, sp.Rational(1, 10))])
     solution = pibls.solve(problem, tol=1e-6)
     assert solution.converged
@@ -54,30 +56,30 @@ def test_it_is_followed_to_its_end() -> None:
     assert np.abs(solution(s) - 1 / (1 + 9 * np.exp(-s))).max() <= solution.error.max <= 1e-6
 
 
-BLOWUP = pibls.Problem(LINE, [v.diff(t) - v**2], [pibls.Initial(v, 1)])
+BLOW_UP = pibls.Problem(LINE, [v.diff(t) - v**2], [pibls.Initial(v, 1)])
 
 
-def blown() -> Any:
+def solve_blow_up() -> Any:
     with pytest.warns(pibls.ConvergenceWarning, match="It ends at"):
-        return pibls.solve(BLOWUP, tol=1e-6)
+        return pibls.solve(BLOW_UP, tol=1e-6)
 
 
-def test_where_it_cannot_go_on_it_says_so() -> None:
-    """v = 1/(1 - t): what is found holds until then, and is NaN after."""
-    solution = blown()
-    assert solution.status is pibls.Status.STOPPED
-    until, why = solution.notes["stopped"]
-    assert 0.99 < until < 1.0 + 1e-9
-    assert why
-    assert solution.windows[-1][1] == until
+def test_blow_up_gives_an_incomplete_solution() -> None:
+    """v = 1/(1 - t): the solution is accurate until shortly before t = 1 and NaN afterwards."""
+    solution = solve_blow_up()
+    assert solution.status is pibls.Status.INCOMPLETE
+    end, reason = solution.notes["stopped"]
+    assert 0.99 < end < 1.0 + 1e-9
+    assert reason
+    assert solution.windows[-1][1] == end
     s = np.linspace(0, 0.9, 50)
     assert np.abs(solution(s) * (1 - s) - 1).max() < 1e-6
     assert np.isnan(solution(1.5))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_spring_that_is_stiffer_on_one_side(seed: int) -> None:
-    """u'' + u + 3 max(u, 0) = 0: a quarter of cos 2t, then half a turn of sin t; u'' bends at 0."""
+def test_oscillator_with_piecewise_linear_stiffness(seed: int) -> None:
+    """u'' + u + 3 max(u, 0) = 0: a quarter period of cos 2t, then half a period of sin t; u'' has a kink at u = 0."""
     t = sp.Symbol("t")
     u = sp.Function("u")(t)
     problem = pibls.Problem(
@@ -94,7 +96,7 @@ def test_a_spring_that_is_stiffer_on_one_side(seed: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 3), (2, 4), (7, 7)])
-def test_each_equation_is_assigned_an_unknown_of_its_own(shape: tuple[int, int]) -> None:
-    """As SciPy does it, whether all ways are tried or not."""
+def test_assignment_of_unknowns_to_equations_agrees_with_scipy(shape: tuple[int, int]) -> None:
+    """Both by exhaustive search (small) and by the general algorithm (large)."""
     gain = np.random.default_rng(1).random(shape)
-    assert list(assigned(gain)) == list(linear_sum_assignment(gain, maximize=True)[1])
+    assert list(max_assignment(gain)) == list(linear_sum_assignment(gain, maximize=True)[1])

@@ -1,4 +1,4 @@
-"""A toy of each kind that CONTRIBUTING shows how to add: what a newcomer writes is enough, and is used."""
+"""A minimal example of each extension described in CONTRIBUTING: it is sufficient, and it is used."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import sympy as sp
 
 import pibls
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.candidate import attempt
-from pibls.adaptive.scheduler import Search
-from pibls.adaptive.strategy import Offer, Plan
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.candidate import compute_candidate
+from pibls.adaptive.scheduler import StrategyScheduler
+from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.arrays import Array, Mask
-from pibls.geometry import Boundary, Domain, box_of, owned
+from pibls.geometry import Boundary, Domain, box_of, is_in_cell
 from pibls.problem import statement as problem_module
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 from pibls.problem.regions.points import Points, PointSet
-from pibls.problem.regions.protocol import Pen, Region
+from pibls.problem.regions.protocol import Notation, Region
 from pibls.status import Status
 
 x, y = sp.symbols("x y")
@@ -46,7 +46,7 @@ def line_problem() -> pibls.Problem:
 
 
 class Triangle:
-    """{x, y > 0, x + y < 1}: nothing but the protocol, nothing derived from."""
+    """{x, y > 0, x + y < 1}: only the members of the protocol, without a base class."""
 
     coordinates = (x, y)
     bounds = ((0.0, 1.0), (0.0, 1.0))
@@ -65,7 +65,7 @@ class Triangle:
         return np.asarray(np.all(X >= -1e-12, axis=1) & (X.sum(axis=1) <= 1 + 1e-12))
 
 
-def test_a_shape() -> None:
+def test_user_defined_shape() -> None:
     triangle = Triangle()
     solution = pibls.solve(smooth_problem(triangle), tol=1e-8)
     assert solution.converged
@@ -75,14 +75,14 @@ def test_a_shape() -> None:
     assert np.isnan(solution(0.8, 0.8))
 
 
-# -- a region: where a statement holds ---------------------------------------------------------------
+# -- a region: where a condition holds ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Diagonal(Region):
     """{x = y}: the diagonal of a box."""
 
-    def place(
+    def sample(
         self,
         domain: Domain,
         points: Points,
@@ -93,23 +93,25 @@ class Diagonal(Region):
     ) -> PointSet:
         low, high = box_of(domain).T
         X = low + np.linspace(0, 1, max(points.boundary, 8))[:, None] * (high - low)
-        return PointSet.inside(X if box is None else X[owned(X, box, domain)])
+        return PointSet.inside(X if box is None else X[is_in_cell(X, box, domain)])
 
-    def follows(self, domain: Domain) -> bool:
+    def allows_time_stepping(self, domain: Domain) -> bool:
         return False
 
-    def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
+    def describe(self, coordinates: tuple[Any, ...], notation: Notation) -> str:
         return "on the diagonal"
 
 
-def test_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line that a contributor adds to `region_of`, put in here by hand."""
-    known = getattr(problem_module, "region_of")  # noqa: B009
+def test_user_defined_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patches `region_of` as a contributor would extend it."""
+    builtin = getattr(problem_module, "region_of")  # noqa: B009
     monkeypatch.setattr(
         problem_module,
         "region_of",
         lambda condition, domain: (
-            condition.on if isinstance(getattr(condition, "on", None), Diagonal) else known(condition, domain)
+            condition.on
+            if isinstance(getattr(condition, "on", None), Diagonal)
+            else builtin(condition, domain)
         ),
     )
     problem = pibls.Problem(
@@ -120,38 +122,38 @@ def test_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
     assert abs(solution(0.9, 0.2) - 0.7) < 1e-7  # u = x - y
 
 
-# -- a plan: a way of solving ------------------------------------------------------------------------
+# -- a strategy: a solution method -------------------------------------------------------------------
 
 
 @dataclass
-class PaperPlan(Plan):
+class PaperStrategy(Strategy):
     """The broad basis of the paper, once, at a fixed size."""
 
-    def offer(self) -> Offer | None:
-        return None if self.status is not None else Offer(work=0.0, remaining=-1.0)
+    def estimate_cost(self) -> CostEstimate | None:
+        return None if self.status is not None else CostEstimate(work=0.0, remaining=-1.0)
 
     def advance(self) -> None:
-        self.best = attempt(self.bench, pibls.Broad(5, 10, 2, 10, scale=2.0), None, None, key=1)
-        self.tell(self.best)
+        self.best = compute_candidate(self.context, pibls.Broad(5, 10, 2, 10, scale=2.0), None, None, key=1)
+        self.report(self.best)
         self.status = Status.TOLERANCE
 
 
-def test_a_plan() -> None:
+def test_user_defined_strategy() -> None:
     problem = line_problem()
-    bench = Bench.of(lower(problem), problem.domain, seed=0, tol=1e-6)
-    search = Search(bench, Budget(time.perf_counter(), None, 4000))
-    search.plans.append(PaperPlan(bench, search.budget))
-    search.run()
-    assert isinstance(search.best, PaperPlan)  # it promised most
-    assert search.found is not None
-    assert search.found.relative < 1e-6
+    context = ValidationContext.of(compile_problem(problem), problem.domain, seed=0, tol=1e-6)
+    scheduler = StrategyScheduler(context, Budget(time.perf_counter(), None, 4000))
+    scheduler.strategies.append(PaperStrategy(context, scheduler.budget))
+    scheduler.run()
+    assert isinstance(scheduler.best, PaperStrategy)  # it has the lowest cost estimate
+    assert scheduler.found is not None
+    assert scheduler.found.relative_residual < 1e-6
 
 
-# -- an estimator: how far to trust it ---------------------------------------------------------------
+# -- an error estimator ------------------------------------------------------------------------------
 
 
-def test_an_estimator() -> None:
-    """Two seeds instead of two scales; what a solution says about itself follows."""
+def test_user_defined_error_estimator() -> None:
+    """Compares two seeds instead of two scales; `error` and `summary` use the result."""
     problem = line_problem()
     first, second = (pibls.solve(problem, tol=1e-8, seed=seed) for seed in (0, 1))
 
@@ -162,16 +164,16 @@ def test_an_estimator() -> None:
             4 * float(difference.max()) + 1e-15, 4 * float(np.sqrt(np.mean(difference**2))) + 1e-15
         )
 
-    judged = replace(first, estimator=by_seeds)
-    assert judged.error == by_seeds()
-    assert f"{judged.error.max:.1e}" in judged.summary()
+    with_estimator = replace(first, estimator=by_seeds)
+    assert with_estimator.error == by_seeds()
+    assert f"{with_estimator.error.max:.1e}" in with_estimator.summary()
 
 
 # -- a linear solver: factor, and apply --------------------------------------------------------------
 
 
 class LstSq:
-    """NumPy's least squares; ``factor_scaled`` is what a nonlinear method asks besides."""
+    """NumPy's least squares; ``factor_scaled`` is needed by nonlinear methods."""
 
     cond = 1e-15
 
@@ -195,31 +197,31 @@ class Factors:
         return np.asarray(w, dtype=float)
 
 
-def test_a_linear_solver() -> None:
+def test_user_defined_linear_solver() -> None:
     basis = pibls.Waves(32, scale=6.0)
     solution = pibls.solve(line_problem(), basis=basis, method=pibls.LeastSquares(LstSq()))
     assert solution.converged
     assert abs(solution(0.5) - 1) < 1e-9
     v = LINE
     bratu = pibls.Problem(pibls.Interval(x, 0, 1), [v.diff(x, 2) + sp.exp(v)], [pibls.Dirichlet(v, 0)])
-    usual = pibls.solve(bratu)
-    mine = pibls.solve(bratu, basis=basis, method=pibls.GaussNewton(linear=LstSq()))
-    assert mine.converged
-    assert abs(mine(0.5) - usual(0.5)) < 1e-8
+    default = pibls.solve(bratu)
+    custom = pibls.solve(bratu, basis=basis, method=pibls.GaussNewton(linear=LstSq()))
+    assert custom.converged
+    assert abs(custom(0.5) - default(0.5)) < 1e-8
 
 
-# -- a door: what is done with a solution ------------------------------------------------------------
+# -- output: a function of a solution ---------------------------------------------------------------
 
 
 def to_json(solution: pibls.Solution, n: int = 5) -> dict[str, Any]:
-    """A door is a function that takes a `Solution`."""
+    """Return values of a solution in one dimension as a dictionary."""
     (c,) = solution.problem.coordinates
     low, high = box_of(solution.problem.domain)[0]
     X = np.linspace(low, high, n)
     return {str(c): X.tolist(), "u": solution(X).tolist(), "error": solution.error.max}
 
 
-def test_a_door() -> None:
+def test_user_defined_output() -> None:
     out = to_json(pibls.solve(line_problem(), tol=1e-8))
     np.testing.assert_allclose(out["u"], np.sin(np.pi * np.array(out["x"])), atol=1e-7)
     assert out["error"] < 1e-7

@@ -1,4 +1,4 @@
-"""Domains so large or small that squares of derivatives are no numbers are refused where they are given."""
+"""Domains so large or small that squares of derivatives overflow or underflow are rejected on construction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ conditions = [{{ dirichlet = "u", value = 0 }}]
 
 
 @pytest.mark.parametrize("radius", ["1e300", "1e-300"])
-def test_a_ball_in_a_problem_file(radius: str) -> None:
+def test_ball_of_extreme_size_in_a_problem_file(radius: str) -> None:
     with pytest.raises(pibls.ProblemError, match=r"a size from 1e-70 to 1e\+70, got 1e[+-]300"):
         parse_problem(FILE.format(radius))
 
@@ -46,13 +46,13 @@ def test_a_ball_in_a_problem_file(radius: str) -> None:
         lambda: pibls.Disk((x, y), (0, 0), 1).moved(1e100, 0),
     ],
 )
-def test_shapes_of_extreme_sizes(make: Callable[[], object]) -> None:
+def test_shapes_of_extreme_sizes_are_rejected(make: Callable[[], object]) -> None:
     with pytest.raises(pibls.ProblemError, match=r"(a size|a number) (from|between) .*1e\+70.*other units"):
         make()
 
 
-def test_a_shape_of_ones_own_with_extreme_bounds() -> None:
-    class Own:
+def test_user_defined_shape_with_extreme_bounds_is_rejected() -> None:
+    class UserShape:
         coordinates = (x,)
         bounds = ((0.0, 1e200),)
 
@@ -65,10 +65,10 @@ def test_a_shape_of_ones_own_with_extreme_bounds() -> None:
         def contains(self, X: np.ndarray) -> np.ndarray:
             return X[:, 0] >= 0
 
-    own: Any = Own()
+    shape: Any = UserShape()
     u = sp.Function("u")(x)
     with pytest.raises(pibls.ProblemError, match=r"bounds: expected a number between -1e\+70 and 1e\+70"):
-        pibls.Problem(own, [u.diff(x, 2) - 1], [pibls.Dirichlet(u, 0)])
+        pibls.Problem(shape, [u.diff(x, 2) - 1], [pibls.Dirichlet(u, 0)])
 
 
 @pytest.mark.parametrize("length", [1e-60, 1e60])

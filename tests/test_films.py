@@ -1,4 +1,4 @@
-"""Errors and residuals as pictures, and films."""
+"""Plots of errors and residuals, and animations."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from tests import solved
-from tests.solved import t, x, y
+from tests import solved_problems
+from tests.solved_problems import t, x, y
 from tests.test_plot import _tidy as _tidy
 from tests.test_plot import drawn, finished, matplotlib, mesh_of
 
@@ -24,10 +24,10 @@ Image = pytest.importorskip("PIL.Image", reason="comes with matplotlib")
 
 @pytest.mark.parametrize("exact", [sp.cos(x) * sp.exp(-y), lambda a, b: np.cos(a) * np.exp(-b)])
 def test_error_map(exact: Any) -> None:
-    ax = finished(solved.plane().plot_error(exact, resolution=21))
+    ax = finished(solved_problems.plane().plot_error(exact, resolution=21))
     P, values = drawn(ax)
-    wanted = solved.plane()(*P.T) - np.cos(P[:, 0]) * np.exp(-P[:, 1])
-    np.testing.assert_allclose(values, wanted, atol=1e-15)
+    expected = solved_problems.plane()(*P.T) - np.cos(P[:, 0]) * np.exp(-P[:, 1])
+    np.testing.assert_allclose(values, expected, atol=1e-15)
     low, high = mesh_of(ax).get_clim()
     assert low == -high == -np.abs(values).max()
     assert mesh_of(ax).get_cmap().name == "RdBu_r"
@@ -35,23 +35,25 @@ def test_error_map(exact: Any) -> None:
 
 
 def test_error_on_a_logarithmic_scale() -> None:
-    ax = finished(solved.plane().plot_error(sp.cos(x) * sp.exp(-y) + x / 10, log=True, resolution=21))
+    ax = finished(
+        solved_problems.plane().plot_error(sp.cos(x) * sp.exp(-y) + x / 10, log=True, resolution=21)
+    )
     _, values = drawn(ax)
     assert (values > 0).all()
     assert isinstance(mesh_of(ax).norm, matplotlib.colors.LogNorm)
-    curve = finished(solved.line().plot_error(sp.cos(x), log=True))
+    curve = finished(solved_problems.line().plot_error(sp.cos(x), log=True))
     assert curve.get_yscale() == "log"
     low, high = curve.get_ylim()
     assert high / low < 1e10  # a zero of the error does not stretch the axis to 1e-308
 
 
 def test_error_curve_has_a_zero_line() -> None:
-    ax = finished(solved.line().plot_error(sp.cos(x)))
+    ax = finished(solved_problems.line().plot_error(sp.cos(x)))
     assert list(ax.get_lines()[1].get_ydata()) == [0, 0]
 
 
 def test_errors_of_several_unknowns() -> None:
-    solution = solved.several()
+    solution = solved_problems.rotation_and_pressure()
     axes = finished(solution.plot_error({"u": -y, "p": x * y + 1}, resolution=21))
     np.testing.assert_allclose(drawn(axes[1])[1], -1.0, atol=1e-6)
     with pytest.raises(pibls.ProblemError, match="exact: expected a dictionary"):
@@ -59,63 +61,65 @@ def test_errors_of_several_unknowns() -> None:
 
 
 def test_residual_map() -> None:
-    ax = finished(solved.plane().plot_residual(resolution=21))
+    ax = finished(solved_problems.plane().plot_residual(resolution=21))
     P, values = drawn(ax)
-    equation = solved.plane().problem.equations[0]
-    np.testing.assert_array_equal(values, solved.plane().evaluate(equation.lhs - equation.rhs, *P.T))
+    equation = solved_problems.plane().problem.equations[0]
+    np.testing.assert_array_equal(values, solved_problems.plane().evaluate(equation.lhs - equation.rhs, *P.T))
     assert ax.get_figure().axes[1].get_ylabel() == r"$\mathrm{residual}$"
 
 
 def test_residuals_of_several_equations() -> None:
-    axes = finished(solved.several().plot_residual(log=True, resolution=21))
+    axes = finished(solved_problems.rotation_and_pressure().plot_residual(log=True, resolution=21))
     assert len(axes) == 3
     assert axes[0].get_figure().axes[3].get_ylabel() == r"$|\mathrm{residual\ 1}|$"
 
 
-def test_where_the_exact_solution_is_no_number_nothing_is_drawn() -> None:
-    ax = finished(solved.plane().plot_error(lambda a, b: np.where(a > 1, np.nan, a), resolution=21))
+def test_error_plot_omits_points_where_the_exact_solution_is_nan() -> None:
+    ax = finished(solved_problems.plane().plot_error(lambda a, b: np.where(a > 1, np.nan, a), resolution=21))
     P, _ = drawn(ax)
     used = np.unique(mesh_of(ax)._triangulation.triangles)
     assert P[used, 0].max() <= 1
 
 
-# --- films ----------------------------------------------------------------------------------------
+# --- animations -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [solved.strip, solved.moving_plane, solved.moving_ring])
+@pytest.mark.parametrize(
+    "make", [solved_problems.line_in_time, solved_problems.plane_in_time, solved_problems.ring_in_time]
+)
 def test_gif(make: Any, tmp_path: Path) -> None:
-    path = make().animate(tmp_path / "film.gif", frames=4, fps=10, dpi=50, resolution=31)
-    with Image.open(path) as film:
-        assert getattr(film, "n_frames", 1) == 4
-        assert film.info["duration"] == 100
+    path = make().animate(tmp_path / "animation.gif", frames=4, fps=10, dpi=50, resolution=31)
+    with Image.open(path) as animation:
+        assert getattr(animation, "n_frames", 1) == 4
+        assert animation.info["duration"] == 100
         frames = []
         for k in range(4):
-            film.seek(k)
-            frames.append(np.asarray(film.convert("RGB")).astype(int))
+            animation.seek(k)
+            frames.append(np.asarray(animation.convert("RGB")).astype(int))
     assert np.abs(frames[0] - frames[3]).max() > 50  # something moves
     assert (frames[0][0, 0] == 255).all()
 
 
-def test_film_of_a_vector_field(tmp_path: Path) -> None:
+def test_animation_of_a_vector_field(tmp_path: Path) -> None:
     w = u(x, y, t)
-    path = solved.moving_plane().animate(
-        tmp_path / "film.gif", vector=(w, w.diff(x)), frames=2, dpi=40, resolution=11
+    path = solved_problems.plane_in_time().animate(
+        tmp_path / "animation.gif", vector=(w, w.diff(x)), frames=2, dpi=40, resolution=11
     )
     assert path.stat().st_size > 1000
 
 
-def test_films_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_animations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(pibls.ProblemError, match="animate: expected a problem with time"):
-        solved.plane().animate(tmp_path / "film.gif")
+        solved_problems.plane().animate(tmp_path / "animation.gif")
     with pytest.raises(pibls.ProblemError, match=r"path: expected a file that ends in \.gif"):
-        solved.strip().animate(tmp_path / "film.avi")
+        solved_problems.line_in_time().animate(tmp_path / "animation.avi")
     with pytest.raises(pibls.ProblemError, match="frames: expected a whole number of at least 2"):
-        solved.strip().animate(tmp_path / "film.gif", frames=1)
+        solved_problems.line_in_time().animate(tmp_path / "animation.gif", frames=1)
     from matplotlib.animation import FFMpegWriter
 
     monkeypatch.setattr(FFMpegWriter, "isAvailable", classmethod(lambda cls: False))
     with pytest.raises(pibls.ProblemError, match="no ffmpeg was found"):
-        solved.strip().animate(tmp_path / "film.mp4")
+        solved_problems.line_in_time().animate(tmp_path / "animation.mp4")
     assert not list(tmp_path.iterdir())
 
 
@@ -124,5 +128,5 @@ def test_mp4(tmp_path: Path) -> None:
 
     if not FFMpegWriter.isAvailable():
         pytest.skip("videos need the program ffmpeg, which is not installed here")
-    path = solved.strip().animate(tmp_path / "film.mp4", frames=3, dpi=50)
+    path = solved_problems.line_in_time().animate(tmp_path / "animation.mp4", frames=3, dpi=50)
     assert path.read_bytes()[4:8] == b"ftyp"

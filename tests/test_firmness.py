@@ -1,4 +1,4 @@
-"""How firmly a problem holds its solution: rounding moves it near a resonance, all with a condition less."""
+"""Conditioning of problems: rounding errors near a resonance, and problems with missing conditions."""
 
 from typing import Any
 
@@ -13,36 +13,36 @@ x, y = sp.symbols("x y")
 u = sp.Function("u")(x)
 
 
-def beside_resonance(miss: float) -> tuple[pibls.Problem, np.ndarray]:
-    """u'' + k² u = x (1 - x) with k² = π² (1 + miss), and its solution at 101 places."""
-    square = sp.Float(float(np.pi**2 * (1 + miss)), 60)
+def near_resonance(detuning: float) -> tuple[pibls.Problem, np.ndarray]:
+    """u'' + k² u = x (1 - x) with k² = π² (1 + detuning), and its solution at 101 points."""
+    square = sp.Float(float(np.pi**2 * (1 + detuning)), 60)
     k = sp.sqrt(square)
-    tone = 1 - sp.cos(k * x) - (1 - sp.cos(k)) / sp.sin(k) * sp.sin(k * x)
-    exact = x * (1 - x) / square + 2 / square**2 * tone
-    places = [float(exact.subs(x, sp.Rational(i, 100)).evalf(30)) for i in range(101)]
+    mode = 1 - sp.cos(k * x) - (1 - sp.cos(k)) / sp.sin(k) * sp.sin(k * x)
+    exact = x * (1 - x) / square + 2 / square**2 * mode
+    values = [float(exact.subs(x, sp.Rational(i, 100)).evalf(30)) for i in range(101)]
     equation = sp.Eq(u.diff(x, 2) + square * u, x * (1 - x))
-    return pibls.Problem(pibls.Interval(x, 0, 1), [equation], [pibls.Dirichlet(u, 0)]), np.array(places)
+    return pibls.Problem(pibls.Interval(x, 0, 1), [equation], [pibls.Dirichlet(u, 0)]), np.array(values)
 
 
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
-@pytest.mark.parametrize("miss", [1e-3, 1e-5, 1e-6])
-def test_rounding_near_a_resonance_is_in_the_estimate(miss: float) -> None:
-    """Two solutions agreed to 0.06 of the error that both had."""
-    problem, exact = beside_resonance(miss)
+@pytest.mark.parametrize("detuning", [1e-3, 1e-5, 1e-6])
+def test_rounding_near_a_resonance_is_in_the_estimate(detuning: float) -> None:
+    """Two solutions agreed to 0.06 of their common error."""
+    problem, exact = near_resonance(detuning)
     for seed in range(4):
         solution = pibls.solve(problem, seed=seed)
         error = np.abs(solution(np.linspace(0, 1, 101)) - exact).max()
         assert 1.5 * error < solution.error.max < 1e-8 * np.abs(exact).max()
 
 
-def test_in_the_plane_too() -> None:
+def test_rounding_near_a_resonance_of_the_square_is_in_the_estimate() -> None:
     v = sp.Function("u")(x, y)
-    tone, square = sp.sin(sp.pi * x) * sp.sin(sp.pi * y), float(2 * np.pi**2 * (1 + 1e-5))
-    exact = 100 * tone + x * y
-    beside = sp.N(sp.Float(square, 50) - 2 * sp.pi**2, 30)
+    mode, square = sp.sin(sp.pi * x) * sp.sin(sp.pi * y), float(2 * np.pi**2 * (1 + 1e-5))
+    exact = 100 * mode + x * y
+    offset = sp.N(sp.Float(square, 50) - 2 * sp.pi**2, 30)
     problem = pibls.Problem(
         pibls.Box({x: (0, 1), y: (0, 1)}),
-        [sp.Eq(v.diff(x, 2) + v.diff(y, 2) + square * v, 100 * beside * tone + sp.Float(square, 50) * x * y)],
+        [sp.Eq(v.diff(x, 2) + v.diff(y, 2) + square * v, 100 * offset * mode + sp.Float(square, 50) * x * y)],
         [pibls.Dirichlet(v, x * y)],
     )
     X = np.random.default_rng(0).uniform(size=(2, 400))
@@ -53,17 +53,19 @@ def test_in_the_plane_too() -> None:
         assert 1.5 * error < solution.error.max
 
 
-def test_what_is_not_quite_firm_has_a_floor_too() -> None:
-    """Without it, estimates of 4e-14 and 6e-14."""
-    problem, _ = beside_resonance(1e-2)
+def test_moderately_conditioned_problem_has_a_rounding_bound() -> None:
+    """Without the bound the estimates are 4e-14 and 6e-14."""
+    problem, _ = near_resonance(1e-2)
     assert all(1.2e-13 < pibls.solve(problem, seed=seed).error.max < 1e-11 for seed in (0, 2))
 
 
-def test_what_needs_no_such_floor_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> None:
-        raise AssertionError("it was asked for")
+def test_rounding_bound_is_not_computed_for_well_conditioned_problems(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("influence was computed")
 
-    monkeypatch.setattr(RidgeQRFactorization, "influence", refused)
+    monkeypatch.setattr(RidgeQRFactorization, "influence", fail)
     solution = pibls.solve(pibls.cases["TC-6"].problem)
     assert solution.error.max < 1e-13
 
@@ -75,8 +77,8 @@ def test_influence_is_the_derivative_of_the_solution() -> None:
     changes = np.concatenate([changes, changes[-1:], changes[-1:]])
     scale = rng.uniform(1, 2, 12)[[*range(12), 11, 11]]
     factors = pibls.RidgeQR().factor_scaled(np.asfortranarray(A), scale, 1e-17)
-    every = a @ np.linalg.pinv(A / scale[:, None]) / scale
-    np.testing.assert_allclose(factors.influence(a, changes), np.abs(every) @ changes, rtol=1e-12)  # type: ignore[union-attr]
+    expected = a @ np.linalg.pinv(A / scale[:, None]) / scale
+    np.testing.assert_allclose(factors.influence(a, changes), np.abs(expected) @ changes, rtol=1e-12)  # type: ignore[union-attr]
 
 
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
@@ -88,10 +90,10 @@ def test_influence_is_the_derivative_of_the_solution() -> None:
     ],
     ids=["end", "start"],
 )
-def test_an_eigenvalue_with_a_condition_too_few_is_undetermined(
+def test_eigenvalue_problem_with_a_missing_condition_is_undetermined(
     given: dict[str, list[pibls.Dirichlet]],
 ) -> None:
-    """Newton's method wanders along the family, and ended at a floor after ten seconds."""
+    """Newton's method moved along the family of solutions and ended at the rounding limit after ten seconds."""
     E = sp.Function("E")(x)
     (conditions,) = given.values()
     slope = pibls.Condition(u.diff(x) - 1, on=sp.Eq(x, 0))
@@ -103,7 +105,7 @@ def test_an_eigenvalue_with_a_condition_too_few_is_undetermined(
         assert solution.nodes <= 128
 
 
-def test_with_all_conditions_it_is_found() -> None:
+def test_eigenvalue_problem_with_all_conditions_converges() -> None:
     E = sp.Function("E")(x)
     ends = [pibls.Dirichlet(u, 0, on=sp.Eq(x, end)) for end in (0, 1)]
     slope = pibls.Condition(u.diff(x) - 1, on=sp.Eq(x, 0))
@@ -117,7 +119,7 @@ w = sp.Function("w")(x)
 v = sp.Function("v")(x, y)
 LINE, SQUARE = pibls.Interval(x, 0, 1), pibls.Box({x: (0, 1), y: (0, 1)})
 K = 20 * sp.pi
-RIPPLED: dict[str, Any] = {
+WITH_EIGENFUNCTION: dict[str, Any] = {
     "fixed": (LINE, [u.diff(x, 2) + K**2 * u - sp.sin(2 * sp.pi * x)], [pibls.Dirichlet(u, 0)]),
     "free": (LINE, [u.diff(x, 2) + K**2 * u - sp.cos(2 * sp.pi * x)], [pibls.Neumann(u, 0)]),
     "ring": (LINE, [u.diff(x, 2) + K**2 * u - sp.cos(2 * sp.pi * x)], [pibls.Periodic(u, x)]),
@@ -140,15 +142,15 @@ RIPPLED: dict[str, Any] = {
 
 
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
-@pytest.mark.parametrize("name", RIPPLED)
-def test_waves_that_are_free_are_resolved_before_anyone_is_content(name: str) -> None:
-    """sin(20πx) beside a smooth solution: 32 functions did not show it, and one solution was `converged`."""
-    solution = pibls.solve(pibls.Problem(*RIPPLED[name]))
+@pytest.mark.parametrize("name", WITH_EIGENFUNCTION)
+def test_short_wave_eigenfunctions_make_the_problem_undetermined(name: str) -> None:
+    """sin(20πx) can be added to the solution: with 32 functions this was not seen and the status was `converged`."""
+    solution = pibls.solve(pibls.Problem(*WITH_EIGENFUNCTION[name]))
     assert solution.status is pibls.Status.UNDETERMINED
 
 
 @pytest.mark.parametrize(("k", "nodes"), [(64.0, 64), (500.0, 256), (1e5, 32)])
-def test_waves_that_are_held_are_resolved_too_where_that_is_cheap(k: float, nodes: int) -> None:
+def test_short_waves_are_resolved_where_that_is_cheap(k: float, nodes: int) -> None:
     constant = pibls.Problem(LINE, [u.diff(x, 2) + k**2 * (u - 1)], [pibls.Dirichlet(u, 1)])
     solution = pibls.solve(constant)
     assert solution.converged
@@ -156,29 +158,30 @@ def test_waves_that_are_held_are_resolved_too_where_that_is_cheap(k: float, node
 
 
 def beam(order: int, first: int = 0) -> pibls.Problem:
-    """u⁽ᵐ⁾ = x u' + …: half of the derivatives from the ``first`` on at one end, the others at the other."""
-    wanted = sp.exp(x) * sp.sin(2 * x)
-    told = [(k + first, 0) for k in range(order // 2)] + [(k, 1) for k in range(order // 2, order)]
+    """u⁽ᵐ⁾ = x u' + …: half of the derivatives, from order ``first`` on, at one end, the others at the other."""
+    exact = sp.exp(x) * sp.sin(2 * x)
+    prescribed = [(k + first, 0) for k in range(order // 2)] + [(k, 1) for k in range(order // 2, order)]
     conditions = [
-        pibls.Condition(sp.Eq(u.diff(x, k), wanted.diff(x, k).subs(x, at)), on=sp.Eq(x, at)) for k, at in told
+        pibls.Condition(sp.Eq(u.diff(x, k), exact.diff(x, k).subs(x, at)), on=sp.Eq(x, at))
+        for k, at in prescribed
     ]
-    source = wanted.diff(x, order) - x * wanted.diff(x)
+    source = exact.diff(x, order) - x * exact.diff(x)
     return pibls.Problem(
         pibls.Interval(x, 0, 1), [sp.Eq(u.diff(x, order) - x * u.diff(x), source)], conditions
     )
 
 
 @pytest.mark.parametrize("order", [4, 5, 6, 8])
-def test_free_ends_hold_a_beam_however_high_the_derivatives(order: int) -> None:
-    """A row of unit length holds by R⁻ᵐ: beams with a free end were UNDETERMINED."""
-    places = np.linspace(0, 1, 101)
+def test_beams_with_free_ends_of_high_order(order: int) -> None:
+    """A row scaled to unit length has weight R⁻ᵐ in u: beams with a free end were UNDETERMINED."""
+    points = np.linspace(0, 1, 101)
     for seed in (0, 1):
         solution = pibls.solve(beam(order), seed=seed, tol=1e-6)
         assert solution.converged
-        assert np.abs(solution(places) - np.exp(places) * np.sin(2 * places)).max() < 2e-11
+        assert np.abs(solution(points) - np.exp(points) * np.sin(2 * points)).max() < 2e-11
 
 
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
 @pytest.mark.parametrize("order", [4, 6, 8])
-def test_a_beam_without_a_support_is_undetermined(order: int) -> None:
+def test_beam_without_a_support_is_undetermined(order: int) -> None:
     assert pibls.solve(beam(order, first=1), tol=1e-6).status is pibls.Status.UNDETERMINED

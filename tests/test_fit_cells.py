@@ -46,9 +46,9 @@ def test_stored_values_are_found_again() -> None:
 
 @pytest.mark.parametrize("cells", assay.INITIAL_CELLS)
 def test_the_beginning_goes_through_the_means(cells: int) -> None:
-    problem, rows = assay.problem(cells), assay.of(cells)
+    problem, rows = assay.problem(cells), assay.experiment(cells)
     first = rows[rows[:, 1] == 0]
-    start = assay.beginning(cells)
+    start = assay.initial_density(cells)
     import sympy as sp
 
     values = sp.lambdify(assay.x, start)(first[:, 0])
@@ -78,4 +78,4 @@ def test_the_problem_file_says_the_same() -> None:
 
 def test_an_unknown_number_of_cells_is_told() -> None:
     with pytest.raises(KeyError, match="no experiment with 11000 cells"):
-        assay.of(11_000)
+        assay.experiment(11_000)

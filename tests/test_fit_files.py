@@ -108,16 +108,16 @@ def refused(folder: Path, text: str, words: str, *more: str) -> None:
     [
         (('"first", "second"', '"third"'), "no column 'third'"),
         (("measured.csv", "missing.csv"), "a CSV file that can be read"),
-        (("measured.csv", "../measured.csv"), "below the folder"),
-        (("dish = 7", "dish = 8"), "rows that meet where, got none"),
-        (('points = { t = "hours" }', 'points = { x = "hours" }'), "a key that has a meaning"),
+        (("measured.csv", "../measured.csv"), "a path inside the folder"),
+        (("dish = 7", "dish = 8"), "rows that satisfy where, got none"),
+        (('points = { t = "hours" }', 'points = { x = "hours" }'), "a valid key"),
         (('of = "2*u"', 'of = "2*w"'), "data[1].of"),
         (('of = "2*u"', 'of = "__import__(1)"'), "data[1].of"),
         (('sigma = "noise"', "sigma = true"), "data[1].sigma: expected a number"),
         (('sigma = "noise"', "sigma = 0"), "expected positive numbers, got 0"),
-        (("values =", "value ="), "a key that has a meaning"),
+        (("values =", "value ="), "a valid key"),
         (("k = [0, 10]", "k = 3"), "fit.unknown.k: expected [low, high]"),
-        (("k = [0, 10]", "k = [10, 0]"), "fit.unknown.k: expected [least, largest]"),
+        (("k = [0, 10]", "k = [10, 0]"), "fit.unknown.k: expected [minimum, maximum]"),
         (("k = [0, 10]", "q = [0, 10]"), "a parameter of the problem"),
         (("[0.1, 2]", "[0.1, 2, 3]"), "Write two numbers"),
     ],
@@ -131,14 +131,14 @@ def test_wrong_tables_get_a_clear_word(folder: Path) -> None:
     for text, words in (
         ("t,u\n1,2,3\n", "line 2: expected 2 values, got 3"),
         ("t,u\n", "a line of names"),
-        ("t,u\n0.5,\n1,2\n", "something else in 1 rows, the first of them line 2"),
-        ("t,u\n0.5,nan\n1,2\n", "something else in 1 rows"),
-        ("a,b\n1,2\n", "a column called like an unknown (u)"),
+        ("t,u\n0.5,\n1,2\n", "other values in 1 rows, first in line 2"),
+        ("t,u\n0.5,nan\n1,2\n", "other values in 1 rows"),
+        ("a,b\n1,2\n", "a column named like an unknown (u)"),
     ):
         (folder / "odd.csv").write_text(text)
         refused(folder, FIT, words, "--data", str(folder / "odd.csv"))
-    refused(folder, FIT, "no [[data]] in the file")
-    refused(folder, DATA, "no [fit] in the file")
+    refused(folder, FIT, "nor [[data]] in the problem file")
+    refused(folder, DATA, "nor [fit] in the problem file")
     refused(folder, DATA, "NAME=LOW:HIGH", "-u", "k=1:2:3")
     refused(folder, DATA + FIT, "--picture", "--picture", "fit.doc")
 
@@ -151,10 +151,10 @@ def test_wrong_tables_get_a_clear_word(folder: Path) -> None:
         (["--unknown", "k=1"], "got 'k=1'"),
         (["--unknown", "=1:2"], "got '=1:2'. Write for example --unknown D=0.1:10."),
         (["--unknown", "q=1:3"], "expected a parameter of the problem (k, a), got 'q'"),
-        (["--picture", "no/such/folder/p.png"], "--picture: expected a folder that exists"),
-        (["--out", "no/such/folder/u.pibls"], "--out: expected a folder that exists"),
-        (["--picture", "p.gif"], "--picture: expected a name that ends in .png, .pdf or .svg"),
-        (["--data", "missing.csv"], "got No such file or directory. Check the name."),
+        (["--picture", "no/such/folder/p.png"], "--picture: expected an existing folder"),
+        (["--out", "no/such/folder/u.pibls"], "--out: expected an existing folder"),
+        (["--picture", "p.gif"], "--picture: expected a file name ending in .png, .pdf or .svg"),
+        (["--data", "missing.csv"], "got No such file or directory. Check the path."),
         (["--loss", "best"], "loss: expected one of linear"),
     ],
 )

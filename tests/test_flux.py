@@ -12,7 +12,7 @@ import pibls
 from pibls.geometry import box_of
 from pibls.io import parse_problem
 from pibls.problem import Form
-from pibls.problem.interfaces.planes import Plane
+from pibls.problem.interfaces.discontinuities import Plane
 
 x, y, t, c = sp.symbols("x y t c")
 u, v, w = sp.Function("u")(x), sp.Function("v")(x, y), sp.Function("w")(x, t)
@@ -50,7 +50,7 @@ def test_a_smooth_flux_is_expanded(flux: Any) -> None:
     assert {j: sp.expand(a) for j, a in found.linear} == {j: sp.expand(a) for j, a in plain.linear}
     assert found.rest == plain.rest
     assert [f.axis for f in found.fluxes] == [0, 1]
-    assert [[j.alpha for j in f.form.jets] for f in found.fluxes] == [[(1, 0)], [(0, 1)]]
+    assert [[j.alpha for j in f.form.derivatives] for f in found.fluxes] == [[(1, 0)], [(0, 1)]]
     assert all(sp.expand(f.form.linear[0][1] - 1).is_Mul for f in found.fluxes)
 
 
@@ -61,24 +61,24 @@ def test_time_is_no_direction_of_the_divergence() -> None:
         [w.diff(t) - pibls.div((1 + x) * pibls.grad(w))],
         [pibls.Dirichlet(w, 0), pibls.Initial(w, 0)],
     )
-    assert {j.alpha for j in form(problem).jets} == {(0, 1), (1, 0), (2, 0)}
+    assert {j.alpha for j in form(problem).derivatives} == {(0, 1), (1, 0), (2, 0)}
     assert [f.axis for f in form(problem).fluxes] == [0]
 
 
 def test_a_jump_stays_under_its_derivative() -> None:
     problem = on_line(sp.Derivative(STEP * u.diff(x), x) - 1)
-    assert problem.breaks.planes == (Plane(0, 0.5, flux=True),)
+    assert problem.breaks.planes == (Plane(0, 0.5, coefficient_jumps=True),)
     (flux,) = form(problem).fluxes
-    assert flux.form.jets[0].alpha == (1,)
-    assert [j.alpha for j in form(problem).jets] == [(2,)]  # no delta, no first derivative
+    assert flux.form.derivatives[0].alpha == (1,)
+    assert [j.alpha for j in form(problem).derivatives] == [(2,)]  # no delta, no first derivative
     assert not form(problem).deltas
 
 
 @pytest.mark.parametrize("jump", [1 + sp.Heaviside(x - c), 3 + sp.sign(x - c), 1 + sp.floor(x / c)], ids=str)
 def test_where_it_jumps_follows_the_parameter(jump: Any) -> None:
     problem = on_line(pibls.div(jump * pibls.grad(u)), {c: 0.75})
-    assert problem.breaks.planes == (Plane(0, 0.75, flux=True),)
-    assert problem.at(c=0.625).breaks.planes == (Plane(0, 0.625, flux=True),)
+    assert problem.breaks.planes == (Plane(0, 0.75, coefficient_jumps=True),)
+    assert problem.at(c=0.625).breaks.planes == (Plane(0, 0.625, coefficient_jumps=True),)
 
 
 def test_a_jump_that_comes_with_a_value() -> None:
@@ -101,8 +101,8 @@ def test_a_jump_that_comes_with_a_value() -> None:
 )
 def test_a_bend_is_known_and_no_obstacle(equation: Any) -> None:
     problem = on_line(equation)
-    assert problem.breaks.planes == (Plane(0, 0.5, flux=False),)
-    pibls.problem.refuse_unsolved(problem.breaks, problem.coordinates, box_of(problem.domain))
+    assert problem.breaks.planes == (Plane(0, 0.5, coefficient_jumps=False),)
+    pibls.problem.refuse_unsupported_sources(problem.breaks, problem.coordinates, box_of(problem.domain))
 
 
 def test_only_derivatives_across_the_jump_count() -> None:
@@ -110,7 +110,7 @@ def test_only_derivatives_across_the_jump_count() -> None:
     domain = LINE.during(t, 0, 1)
     conditions = [pibls.Dirichlet(w, 0), pibls.Initial(w, 0)]
     problem = pibls.Problem(domain, [STEP * w.diff(t) - w.diff(x, 2)], conditions)
-    assert problem.breaks.planes == (Plane(0, 0.5, flux=False),)
+    assert problem.breaks.planes == (Plane(0, 0.5, coefficient_jumps=False),)
     with pytest.raises(pibls.ProblemError, match=r"coefficient of Derivative\(w\(x, t\), \(x, 2\)\)"):
         pibls.Problem(domain, [w.diff(t) - STEP * w.diff(x, 2)], conditions)
 
@@ -121,15 +121,17 @@ def test_planes_of_many_kinds() -> None:
     levels = [np.pi / 18, np.pi / 6, 5 * np.pi / 18], [1 / 3, 1 / 2, 2 / 3]
     for axis, expected in enumerate(levels):
         assert [p.level for p in breaks.planes if p.axis == axis] == pytest.approx(expected)
-    assert [s.expression for s in breaks.slanted] == [x - y]
-    assert not any([*(p.flux for p in breaks.planes), *(s.flux for s in breaks.slanted)])
+    assert [s.expression for s in breaks.curved] == [x - y]
+    assert not any(
+        [*(p.coefficient_jumps for p in breaks.planes), *(s.coefficient_jumps for s in breaks.curved)]
+    )
 
 
 def test_a_jump_on_a_circle_is_on_no_plane() -> None:
     k = sp.Piecewise((1, x**2 + y**2 < HALF), (10, True))
     breaks = on_square(pibls.div(k * pibls.grad(v)) + 1).breaks
     assert not breaks.planes
-    assert [(s.expression, s.flux) for s in breaks.slanted] == [(x**2 + y**2 - HALF, True)]
+    assert [(s.expression, s.coefficient_jumps) for s in breaks.curved] == [(x**2 + y**2 - HALF, True)]
     assert not on_square(pibls.div(k.subs(HALF, 3) * pibls.grad(v)) + 1).breaks
 
 
@@ -137,7 +139,7 @@ def test_sources_on_planes_and_at_points() -> None:
     problem = on_line(u.diff(x, 2) - 3 * x * sp.DiracDelta(2 * x - c) - 1, {c: 0.5})
     (source,) = problem.breaks.sources
     assert source.planes == ((0, 0.25),)
-    assert problem.place().fixed(source.strength.rest) == pytest.approx(-3 * 0.25 / 2)
+    assert problem.switch_context().with_parameters(source.strength.rest) == pytest.approx(-3 * 0.25 / 2)
     assert form(problem).rest == -1
     laplacian = v.diff(x, 2) + v.diff(y, 2)
     delta = sp.DiracDelta(x - HALF) * sp.DiracDelta(y - sp.Rational(1, 4))
@@ -153,7 +155,7 @@ def test_beams_keep_moment_and_force() -> None:
         [sp.Derivative(STEP * u.diff(x, 2), (x, 2)) - 1],
         [pibls.Dirichlet(u, 0), pibls.Neumann(u, 0)],
     )
-    orders = [max(j.alpha[0] for j in f.form.jets) for f in form(problem).fluxes]
+    orders = [max(j.alpha[0] for j in f.form.derivatives) for f in form(problem).fluxes]
     assert sorted(orders) == [2, 3]
 
 
@@ -168,7 +170,7 @@ definitions = {{ k = "if(x < 1/2, 1, 10)" }}
 conditions = [{{ dirichlet = "u", value = 0 }}]
 """
     problem = parse_problem(file).problem
-    assert problem.breaks.planes == (Plane(0, 0.5, flux=True),)
+    assert problem.breaks.planes == (Plane(0, 0.5, coefficient_jumps=True),)
     with pytest.raises(pibls.ProblemError, match="that does not jump"):
         parse_problem(file.replace(text, "k*u_xx = 1"))
 
@@ -328,7 +330,7 @@ def test_switches_of_switches_lie_on_one_plane(k: Any) -> None:
     """Max(1, 10 sign(x)) had two planes, rounding apart, and Mod(floor(2x), 2) a thousand."""
     problem = pibls.Problem(LINE, [pibls.div(k * pibls.grad(u))], [pibls.Dirichlet(u, x)])
     (plane,) = problem.breaks.planes
-    assert plane.flux
+    assert plane.coefficient_jumps
     solution = pibls.solve(problem)
     assert solution.converged
     assert solution(0.5) == pytest.approx(10 / 11, abs=1e-9)
@@ -351,7 +353,7 @@ def test_a_mixed_derivative_is_a_highest_one() -> None:
     with pytest.raises(pibls.ProblemError, match=r"that does not jump.*pibls\.div"):
         on_square(laplacian + (STEP * v.diff(y)).diff(x) / 20)
     kept = sp.Derivative(v.diff(x) + STEP * v.diff(y) / 20, x) + v.diff(y, 2)
-    assert on_square(kept).breaks.planes == (Plane(0, 0.5, flux=True),)
+    assert on_square(kept).breaks.planes == (Plane(0, 0.5, coefficient_jumps=True),)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +372,7 @@ def test_a_jump_that_does_not_say_so(hidden: Any) -> None:
         on_line(sp.expand((k * u.diff(x)).diff(x)) + 1)
     problem = on_line(pibls.div(k * pibls.grad(u)) + 1)
     (plane,) = problem.breaks.planes
-    assert plane.flux
+    assert plane.coefficient_jumps
     assert abs(plane.level - 0.5) < 1e-15
     solution = pibls.solve(problem, tol=1e-6)
     # k u' = a - x, and u(1) = 0 says what a is: both sides by Gauss's rule.

@@ -16,7 +16,7 @@ import pytest
 
 import pibls
 from pibls.io.container import MAX_FILE, SIGNATURE, VERSION
-from tests.saved import START, small
+from tests.saved_solutions import HEADER_START, small_solution
 from tests.test_damaged_files import forge, parts_of
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def test_a_long_foreign_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_header_that_claims_the_whole_file_is_bounded(file: Path) -> None:
-    data = START.pack(SIGNATURE, VERSION, 2**40)
+    data = HEADER_START.pack(SIGNATURE, VERSION, 2**40)
     file.write_bytes(data)
     os.truncate(file, MAX_FILE // 2)
     assert peak_of_refusal(file) < 1_000_000
@@ -112,7 +112,7 @@ def test_nothing_is_executed(file: Path, tmp_path: Path) -> None:
         zipped(data=bomb, **{"archive/data.pkl": bomb}),
         SIGNATURE + bomb,
         good + bomb,
-        good[: START.size] + bomb,
+        good[: HEADER_START.size] + bomb,
     ]
     for data in attempts:
         file.write_bytes(data)
@@ -124,7 +124,7 @@ def test_nothing_is_executed(file: Path, tmp_path: Path) -> None:
             pibls.load(file)
     # As an array it is but numbers.
     numbers = bomb[: len(arrays)] + arrays[len(bomb) :]
-    assert pibls.load(forge(file, header, numbers)).coefficients.shape == small().coefficients.shape
+    assert pibls.load(forge(file, header, numbers)).coefficients.shape == small_solution().coefficients.shape
     assert not marker.exists()
     pickle.loads(bomb)
     assert marker.exists(), "the payload works where it is let"
@@ -135,21 +135,21 @@ def test_nothing_is_executed(file: Path, tmp_path: Path) -> None:
     [
         (zipped(a=b"1"), "a zip archive"),
         (npz(a=np.ones(3)), "a zip archive"),
-        (npy(np.ones(3)), "an array file of NumPy"),
+        (npy(np.ones(3)), "a NumPy array file"),
         (pickle.dumps([1]), "a Python pickle"),
         (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
-        (b"\x1f\x8b\x08", "gzip"),
+        (b"\x1f\x8b\x08", "a gzip file"),
         (b"", "an empty file"),
-        (b"\0" * 100, "another kind of file"),
-        (b"\x89PNG\r\n\x1a\n", "another kind of file"),
-        (b'title = "Poisson"\n', "another kind of file"),
+        (b"\0" * 100, "a file of another format"),
+        (b"\x89PNG\r\n\x1a\n", "a file of another format"),
+        (b'title = "Poisson"\n', "a file of another format"),
     ],
     ids=range(10),
 )
 def test_a_foreign_file_is_named(tmp_path: Path, data: bytes, kind: str) -> None:
     path = tmp_path / "foreign.pibls"
     path.write_bytes(data)
-    match = rf"foreign.pibls: expected a solution file of pibls, got {kind}|got a file packed by {kind}"
+    match = rf"foreign.pibls: expected a solution file of pibls, got {kind}"
     with pytest.raises(pibls.ProblemError, match=match):
         pibls.load(path)
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(pibls.ProblemError, match="embedded null"):
         pibls.load("a\0b")
     for path in (None, 3, b"a", ""):
-        with pytest.raises(pibls.ProblemError, match=r"pibls.load\(path\): expected the name of a file"):
+        with pytest.raises(pibls.ProblemError, match=r"pibls.load\(path\): expected a file name"):
             pibls.load(path)  # type: ignore[arg-type]
 
 

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 import pibls
-from tests.saved import START, small
+from tests.saved_solutions import HEADER_START, small_solution
 
 
 def forged(file: Path, notes: dict[str, Any], status: str) -> Path:
-    small().save(file)
+    small_solution().save(file)
     data = file.read_bytes()
-    signature, version, length = START.unpack(data[: START.size])
-    header = json.loads(data[START.size : START.size + length])
+    signature, version, length = HEADER_START.unpack(data[: HEADER_START.size])
+    header = json.loads(data[HEADER_START.size : HEADER_START.size + length])
     header["notes"], header["status"] = notes, status
     text = json.dumps(header).encode("ascii")
-    body = START.pack(signature, version, len(text)) + text + data[START.size + length : -32]
+    body = HEADER_START.pack(signature, version, len(text)) + text + data[HEADER_START.size + length : -32]
     file.write_bytes(body + hashlib.sha256(body).digest())
     return file
 
@@ -29,17 +29,17 @@ def forged(file: Path, notes: dict[str, Any], status: str) -> Path:
 @pytest.mark.parametrize(
     ("notes", "status", "match"),
     [
-        ({"stopped": 3.0}, "STOPPED", "notes, stopped: a number and text"),
-        ({"stopped": ["soon", "why"]}, "STOPPED", "notes, stopped: a number and text"),
+        ({"stopped": 3.0}, "INCOMPLETE", "notes, stopped: a number and text"),
+        ({"stopped": ["soon", "why"]}, "INCOMPLETE", "notes, stopped: a number and text"),
         ({"promised": "later"}, "TOLERANCE", "notes, promised: a number"),
         ({"promised": True}, "TOLERANCE", "notes, promised: a number"),
-        ({"lost": "x"}, "TOLERANCE", "notes, lost: a number or nothing"),
-        ({"lost": 10**400}, "TOLERANCE", "notes, lost: a number or nothing"),
+        ({"lost": "x"}, "TOLERANCE", "notes, lost: a number or null"),
+        ({"lost": 10**400}, "TOLERANCE", "notes, lost: a number or null"),
         ({"layers": [1.0, 2.0]}, "TOLERANCE", "notes, layers: pairs of numbers"),
         ({"told": "text"}, "NO_SOLUTION", "notes, told: a table of numbers"),
         ({"imbalance": ["u", 1.0]}, "NO_SOLUTION", "notes, imbalance: text and two numbers"),
         ({"growth": None}, "UNSTABLE", "notes, growth: a number"),
-        ({}, "UNSTABLE", "notes: growth, as the status UNSTABLE has it"),
+        ({}, "UNSTABLE", "notes: growth, which the status UNSTABLE requires"),
         ({"cell_errors": "many"}, "TOLERANCE", "notes, cell_errors: an array"),
         ({"function_jumps": [["f", "x", "y"]]}, "TOLERANCE", "notes, function_jumps: lists of a name"),
     ],
@@ -54,7 +54,7 @@ def test_notes_of_the_wrong_kind_are_refused(
 def test_a_table_in_the_notes_is_kept(tmp_path: Path) -> None:
     """Redundant conditions that are missed: the message of the loaded solution raised an AttributeError."""
     notes = {"told": {"Dirichlet u": 0.25, "Neumann u": 1e-3}}
-    solution = replace(small(), status=pibls.Status.NO_SOLUTION, notes=notes)
+    solution = replace(small_solution(), status=pibls.Status.NO_SOLUTION, notes=notes)
     solution.save(tmp_path / "a.pibls")
     loaded = pibls.load(tmp_path / "a.pibls")
     assert loaded.notes == notes

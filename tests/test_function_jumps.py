@@ -13,7 +13,7 @@ import sympy as sp
 from scipy.linalg import expm
 
 import pibls
-from pibls.problem.interfaces.data_jumps import Jumps, jumps_between
+from pibls.problem.interfaces.jump_detection import Jumps, find_jumps
 
 t, x = sp.symbols("t x")
 u, w, p = sp.Function("u")(t), sp.Function("w")(t), sp.Function("p")(x, t)
@@ -229,8 +229,8 @@ def test_jumps_that_cannot_be_located_give_no_estimate(f: Callable[[Any], Any], 
 
 def test_of_an_evolution_that_stops_at_a_jump_the_reason_is_the_jump() -> None:
     from pibls.adaptive.evolutions.data_monitor import reason_to_stop
-    from pibls.adaptive.validation.context import Bench
-    from pibls.problem.forms.lowering import lower
+    from pibls.adaptive.validation.context import ValidationContext
+    from pibls.problem.forms.compilation import compile_problem
 
     def blink(s: Any) -> Any:
         return np.where((s > 0.5) & (s < 0.50001), 1.0, 0.0)
@@ -238,11 +238,11 @@ def test_of_an_evolution_that_stops_at_a_jump_the_reason_is_the_jump() -> None:
     problem = pibls.Problem(
         pibls.Interval(t, 0, 1), [sp.Eq(u.diff(t), -u + pibls.known(blink, t))], [pibls.Initial(u, 0)]
     )
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
-    assert reason_to_stop(bench, 0.5, "short") == (
-        "the Python function blink jumps there; name the place with breaks=, or write it as a Piecewise"
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8)
+    assert reason_to_stop(context, 0.5, "short") == (
+        "the Python function blink jumps there; give the location with breaks=, or write it as a Piecewise"
     )
-    assert reason_to_stop(bench, 0.3, "short") == "short"
+    assert reason_to_stop(context, 0.3, "short") == "short"
 
 
 def test_a_blow_up_says_what_it_may_be_and_measures_by_the_largest_value() -> None:
@@ -250,7 +250,7 @@ def test_a_blow_up_says_what_it_may_be_and_measures_by_the_largest_value() -> No
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
         solution = pibls.solve(problem)
-    assert solution.status is pibls.Status.STOPPED
+    assert solution.status is pibls.Status.INCOMPLETE
     assert "the solution may blow up, or the equation may be singular there" in solution.message
     share = float(solution.message.split("(")[-2].split(" of max|u|")[0])
     assert share < 0.1
@@ -258,7 +258,7 @@ def test_a_blow_up_says_what_it_may_be_and_measures_by_the_largest_value() -> No
 
 def found(f: Callable[[Any], Any], low: float = 0.0, high: float = 1.0) -> Jumps:
     with np.errstate(all="ignore"):
-        return jumps_between(f, low, high)
+        return find_jumps(f, low, high)
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def test_an_unknown_is_named_in_any_way(key: Any) -> None:
         (lambda: 1.0, "a callable of 1 coordinate array"),
         (lambda X: "many", "returns real numbers"),
         (lambda X: X[:-1], "one per point"),
-        (1j, "a real start"),
-        (sp.I * x, "a real start"),
+        (1j, "a real initial guess"),
+        (sp.I * x, "a real initial guess"),
         ({sp.Function("v")(x): 1.0}, r"unknowns of the problem \(u\)"),
     ],
 )

@@ -12,11 +12,11 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.analysis.holes.holes import Around, holes_of
-from pibls.assembly.hybridized.traces import Trace, Wanted, tied
+from pibls.analysis.holes.enrichment import HoleEnrichment, holes_of
+from pibls.assembly.hybridized.face_traces import FaceSpec, Trace, couple_faces
 from pibls.basis import Annular
-from pibls.geometry import frame
-from pibls.problem.forms.lowering import lower
+from pibls.geometry.cell_clipping import clipped_bounds
+from pibls.problem.forms.compilation import compile_problem
 from pibls.spaces import CellTree
 
 x, y = sp.symbols("x y")
@@ -61,10 +61,10 @@ def test_they_solve_their_equation(spec: Annular) -> None:
     assert np.all(np.abs(xx + yy - spec.rate * abs(spec.rate) * value) < 1e-12 * np.abs(xx).max(axis=0))
 
 
-def found_in(domain: Any, equation: Any = None) -> Around:
+def found_in(domain: Any, equation: Any = None) -> HoleEnrichment:
     equation = laplacian(u) if equation is None else equation
     problem = pibls.Problem(domain, [sp.Eq(equation, 0)], [pibls.Dirichlet(u, 0)])
-    return holes_of(lower(problem), domain)
+    return holes_of(compile_problem(problem), domain)
 
 
 def test_holes_of_differences_polygons_and_level_sets() -> None:
@@ -92,7 +92,7 @@ def test_a_long_hole_has_several_centres() -> None:
 def test_close_discs_have_more_orders_than_lonely_ones() -> None:
     """Two discs of radius r, 0.02 r apart, mirror each other in points √(0.02) r from their rims."""
     discs = [pibls.Disk((x, y), (a, 0.3), 0.1) for a in (0.3, 0.502)] + [pibls.Disk((x, y), (0.5, 0.75), 0.1)]
-    around = replace(found_in(SQUARE - discs[0] - discs[1] - discs[2]), digits=12.0)
+    around = replace(found_in(SQUARE - discs[0] - discs[1] - discs[2]), efolds=12.0)
     close, _, lonely = (hole.decays[0] for hole in around.holes)
     assert 0.84 < close < 0.89
     assert lonely < 0.4
@@ -210,29 +210,31 @@ def test_unknowns_of_very_different_size() -> None:
 
 def test_points_of_the_rim_are_its_own() -> None:
     domain = SQUARE - pibls.Disk((x, y), (0.3, 0.4), 0.1)
-    around = replace(found_in(domain), digits=16.0)
-    rim = around.holes[0].rim(30)
+    around = replace(found_in(domain), efolds=16.0)
+    rim = around.holes[0].boundary_points(30)
     assert np.allclose(np.hypot(rim.points[:, 0] - 0.3, rim.points[:, 1] - 0.4), 0.1)
-    inner = around.inside(domain)
+    inner = around.domain_points(domain)
     assert len(inner) > 20
     assert np.all(domain.contains(inner))
     sizes = [sum(f.size for f in around.functions(share)) for share in (0.25, 0.5, 1.0)]
     assert all(a < b for a, b in pairwise(sizes))
 
 
-def test_the_frame_of_a_sliver() -> None:
+def test_clipped_bounds_of_a_cut_cell() -> None:
     domain = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.3)
     cell = np.array([[0.5, 0.75], [0.5, 0.75]])  # its upper right corner is outside of the disc
-    assert np.allclose(frame(domain, cell), [[0.5 + np.sqrt(0.3**2 - 0.25**2), 0.75]] * 2, atol=1e-4)
-    assert np.array_equal(frame(domain, np.array([[0.0, 0.1], [0.0, 0.1]])), [[0.0, 0.1], [0.0, 0.1]])
-    assert np.array_equal(frame(SQUARE, cell), cell)
+    assert np.allclose(clipped_bounds(domain, cell), [[0.5 + np.sqrt(0.3**2 - 0.25**2), 0.75]] * 2, atol=1e-4)
+    assert np.array_equal(
+        clipped_bounds(domain, np.array([[0.0, 0.1], [0.0, 0.1]])), [[0.0, 0.1], [0.0, 0.1]]
+    )
+    assert np.array_equal(clipped_bounds(SQUARE, cell), cell)
 
 
 def test_a_joint_on_both_sides_of_a_hole() -> None:
     """Each part of a face that a hole divides has points and polynomials of its own."""
     domain = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.2)
-    (joint,) = CellTree.grid(np.array([[0.0, 1.0], [0.0, 1.0]]), (2, 1)).joints()
-    (found,) = tied([Wanted(joint, (Trace(0, 0), Trace(0, 1)), (64, 64), 1.0)], domain.contains)
+    (joint,) = CellTree.grid(np.array([[0.0, 1.0], [0.0, 1.0]]), (2, 1)).shared_faces()
+    (found,) = couple_faces([FaceSpec(joint, (Trace(0, 0), Trace(0, 1)), (64, 64), 1.0)], domain.contains)
     low = found.points[:, 1] < 0.5
     assert np.isclose(found.points[low, 1].max(), 0.3, atol=1e-5)
     assert np.isclose(found.points[~low, 1].min(), 0.7, atol=1e-5)
@@ -275,12 +277,12 @@ def test_a_real_and_an_imaginary_part_share_bessel_functions() -> None:
         ]
     equations = [w.diff(x, 2) + w.diff(y, 2) + k**2 * w for w in (r, s)]
     problem = pibls.Problem(box - hole, equations, conditions)
-    assert holes_of(lower(problem), problem.domain).kind.rate == -k
+    assert holes_of(compile_problem(problem), problem.domain).kind.rate == -k
     solution = pibls.solve(problem, tol=1e-4)
     X = problem.domain.interior(300, np.random.default_rng(2)).T
     wanted = sp.lambdify((x, y), imaginary, ["scipy", "numpy"])(*X)
     assert np.abs(solution[s](*X) - wanted).max() <= solution[s].error.max < 1e-4
-    assert not solution.space.cells
+    assert not solution.space.as_cells
     # Of different equations there is no common list.
     other = pibls.Problem(box - hole, [equations[0], equations[1] - s], conditions)
-    assert not holes_of(lower(other), other.domain)
+    assert not holes_of(compile_problem(other), other.domain)

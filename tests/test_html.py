@@ -18,8 +18,8 @@ import sympy as sp
 
 import pibls
 from pibls.text.typeset import equation_latex, latex, name_latex, short_latex, short_name
-from tests import solved
-from tests.solved import MANY, Ball, Ring, t, x, y, z
+from tests import solved_problems
+from tests.solved_problems import COORDINATES, Ball, Ring, t, x, y, z
 
 U = sp.Function("u")
 SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
@@ -167,7 +167,7 @@ def test_every_kind_of_domain_is_drawn(domain: Any, numbers: int) -> None:
 
 
 def test_more_than_three_dimensions_are_not_drawn() -> None:
-    html = shown(pibls.Box(dict.fromkeys(MANY, (0, 1))), pibls.Dirichlet(U(*MANY), 0))
+    html = shown(pibls.Box(dict.fromkeys(COORDINATES, (0, 1))), pibls.Dirichlet(U(*COORDINATES), 0))
     assert "<svg" not in html
     assert "0 < x_{5} < 1" in " ".join(math(html))
 
@@ -223,7 +223,7 @@ def test_names_cannot_smuggle_markup() -> None:
     problem = pibls.Problem(
         pibls.Interval(evil, 0, 1), [w.diff(evil) - 1], [pibls.Dirichlet(w, 0, on={evil: 0})]
     )
-    for html in (problem._repr_html_(), solved.quick(problem, 20)._repr_html_()):
+    for html in (problem._repr_html_(), solved_problems.solve_with_features(problem, 20)._repr_html_()):
         parser = Balanced()
         parser.feed(checked(html))
         assert "script" not in parser.seen
@@ -234,7 +234,15 @@ def test_names_cannot_smuggle_markup() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [solved.line, solved.plane, solved.ring, solved.moving_plane, solved.body, solved.several]
+    "make",
+    [
+        solved_problems.line,
+        solved_problems.plane,
+        solved_problems.ring,
+        solved_problems.plane_in_time,
+        solved_problems.cuboid,
+        solved_problems.rotation_and_pressure,
+    ],
 )
 def test_solution_with_a_picture(make: Callable[[], pibls.Solution]) -> None:
     pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'pibls[plot]'")
@@ -257,14 +265,14 @@ def test_solution_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    html = checked(solved.plane()._repr_html_())
+    html = checked(solved_problems.plane()._repr_html_())
     assert "<img" not in html
     assert "estimated error" in html
 
 
 def test_looking_at_a_solution_does_not_solve_again() -> None:
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [U(x) - 1], [pibls.Dirichlet(U(x), 1)])
-    solution = solved.quick(problem, 20)
+    solution = solved_problems.solve_with_features(problem, 20)
     assert "not estimated yet" in solution._repr_html_()
     assert "error" not in solution.__dict__
     size = solution.error.max

@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.basis import natural_order
+from pibls.basis import coefficient_order
 from pibls.linalg.updated_qr import UpdatedQR
 
 x, y = sp.symbols("x y")
@@ -152,7 +152,7 @@ def test_old_enhancement_nodes_do_not_see_new_feature_nodes() -> None:
     stages = grown.stages(box, np.random.default_rng(0))
     assert not stages[1].inner[40:, :10].any()
     assert stages[1].inner[40:, 10:].all()
-    assert natural_order(stages, 1) == [*range(40), *range(50, 56), *range(40, 50), *range(56, 59)]
+    assert coefficient_order(stages, 1) == [*range(40), *range(50, 56), *range(40, 50), *range(56, 59)]
 
 
 def test_factors_with_columns_and_rows_solve_the_whole_problem() -> None:
@@ -191,5 +191,5 @@ def test_wrong_additions_are_named() -> None:
         [pibls.div(k * pibls.grad(w)) + 1],
         [pibls.Dirichlet(w, 0)],
     )
-    with pytest.raises(pibls.ProblemError, match=r"(?s)IncrementalBroad\(problem\).*several pieces"):
+    with pytest.raises(pibls.ProblemError, match=r"(?s)IncrementalBroad\(problem\).*several subdomains"):
         pibls.IncrementalBroad(jump, BASIS, POINTS)

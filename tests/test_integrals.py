@@ -10,16 +10,16 @@ import sympy as sp
 
 import pibls
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.cells.strategy import CellPlan
-from pibls.adaptive.initial_guess.guess import guess_of
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.cells.strategy import CellStrategy
+from pibls.adaptive.initial_guess.user_guess import parse_guess
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.errors import ProblemError
 from pibls.geometry import Boundary, Shape, faces_of
-from pibls.geometry.integrals import columns
-from pibls.geometry.integrals.quadrature import rule_boundary, rule_inside, settled
+from pibls.geometry.integrals import scan_lines as columns
+from pibls.geometry.integrals.quadrature import boundary_rule, converged_rule, interior_rule
 from pibls.io import parse_problem, problem_text
-from pibls.problem import Jet
-from pibls.problem.forms.lowering import lower
+from pibls.problem import PartialDerivative
+from pibls.problem.forms.compilation import compile_problem
 from pibls.status import Status
 
 x, y, z, r, t = sp.symbols("x y z r t")
@@ -53,8 +53,8 @@ def laplacian(w: Any) -> Any:
 def test_divergence_theorem(name: str) -> None:
     """∫ div F = ∮ F·n, for an F that is no polynomial: both rules, normals and lengths at once."""
     domain = PLANE[name]
-    inside = settled(lambda n: rule_inside(domain, n), 24, 160)
-    around = settled(lambda n: rule_boundary(domain, n), 24, 160)
+    inside = converged_rule(lambda n: interior_rule(domain, n), 24, 160)
+    around = converged_rule(lambda n: boundary_rule(domain, n), 24, 160)
     X, Y, N = inside.points, around.points, around.normals
     flux = np.sin(2 * Y[:, 0] + Y[:, 1]) * N[:, 0] + np.exp(Y[:, 0]) * Y[:, 1] ** 2 * N[:, 1]
     source = 2 * np.cos(2 * X[:, 0] + X[:, 1]) + 2 * np.exp(X[:, 0]) * X[:, 1]
@@ -65,15 +65,15 @@ def test_divergence_theorem(name: str) -> None:
 def test_where_nothing_turns_no_turn_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Next to corners hundreds of small boxes are integrated over, and most of their sides are straight."""
     asked: list[object] = []
-    sense = columns._sense
+    sense = columns._facing
 
     def counted(face: Any, shares: Any) -> Any:
         asked.append(face)
         return sense(face, shares)
 
-    monkeypatch.setattr(columns, "_sense", counted)
+    monkeypatch.setattr(columns, "_facing", counted)
     triangle = pibls.Polygon((x, y), [(0, 0), (1, 0.2), (0.3, 1)])
-    assert rule_inside(triangle, 8).weights.sum() == pytest.approx(0.47, rel=1e-12)
+    assert interior_rule(triangle, 8).weights.sum() == pytest.approx(0.47, rel=1e-12)
     assert len(asked) == len(faces_of(triangle))
 
 
@@ -89,27 +89,27 @@ def test_where_nothing_turns_no_turn_is_looked_for(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_volumes(shape: Any, volume: float) -> None:
-    assert rule_inside(shape, 16).weights.sum() == pytest.approx(volume, rel=1e-12)
+    assert interior_rule(shape, 16).weights.sum() == pytest.approx(volume, rel=1e-12)
 
 
 @pytest.mark.parametrize("slim", [1e-2, 1e-4])
 def test_a_slim_oval_turns_behind_its_tip(slim: float) -> None:
     oval = pibls.Ellipse((x, y), (0, 0), (1, slim), angle=0.5)
-    assert rule_inside(oval, 20).weights.sum() == pytest.approx(np.pi * slim, rel=1e-10)
+    assert interior_rule(oval, 20).weights.sum() == pytest.approx(np.pi * slim, rel=1e-10)
 
 
 def test_a_body_of_which_only_contains_is_known() -> None:
     cut = pibls.Box({x: (0, 1), y: (0, 1), z: (0, 1)}) - pibls.Ball((x, y, z), (0, 0, 0), 0.5)
     exact = 1 - np.pi / 48
-    errors = [abs(rule_inside(cut, n).weights.sum() - exact) for n in (12, 36)]
+    errors = [abs(interior_rule(cut, n).weights.sum() - exact) for n in (12, 36)]
     assert errors[0] < 1e-3
     assert errors[1] < 1e-4
 
 
 def test_surfaces() -> None:
-    assert rule_boundary(pibls.Ball((x, y, z), (0, 1, 0), 2), 12).weights.sum() == pytest.approx(16 * np.pi)
+    assert boundary_rule(pibls.Ball((x, y, z), (0, 1, 0), 2), 12).weights.sum() == pytest.approx(16 * np.pi)
     body = pibls.Box({x: (0, 1), y: (0, 2), z: (0, 3)})
-    assert rule_boundary(body, 8).weights.sum() == pytest.approx(22.0)
+    assert boundary_rule(body, 8).weights.sum() == pytest.approx(22.0)
 
 
 def stokes(domain: Any, pressure: Any, exact: tuple[Any, Any, Any]) -> Any:
@@ -132,7 +132,7 @@ def test_stokes_pressure(name: str, by: str) -> None:
     stream = sp.sin(2 * x + y) * sp.exp(x * y / 2)
     exact = (stream.diff(y), -stream.diff(x), sp.cos(x - 2 * y) + x * y)
     domain = PLANE[name]
-    rule = rule_inside(domain, 40)
+    rule = interior_rule(domain, 40)
     functions = [sp.lambdify((x, y), e) for e in exact]
     mean = float(rule.weights @ functions[2](*rule.points.T))
     condition: Any = pibls.Condition(sp.Eq(pibls.integral(p), mean))
@@ -342,7 +342,7 @@ def test_what_is_refused(condition: Any, words: str) -> None:
 
 
 def test_not_in_equations() -> None:
-    with pytest.raises(ProblemError, match="Integrals stand in conditions"):
+    with pytest.raises(ProblemError, match="Integrals are allowed in conditions"):
         pibls.Problem(BOX, [sp.Eq(laplacian(u), pibls.integral(u))], [pibls.Dirichlet(u, 0)])
 
 
@@ -370,15 +370,15 @@ SUMS = {
 def test_in_cells(name: str) -> None:
     """Sums run from cell to cell: a row that touches all cells would fill the whole matrix."""
     problem = pibls.Problem(BOX, [laplacian(u)], [*NEUMANN, pibls.Condition(SUMS[name])])
-    bench = Bench.of(lower(problem), BOX, 0, 1e-9)
-    guess = None if problem.is_linear else guess_of(1, problem)
-    plan = CellPlan(bench, Budget(0.0, None, 4000, None), guess=guess)
+    context = ValidationContext.of(compile_problem(problem), BOX, 0, 1e-9)
+    guess = None if problem.is_linear else parse_guess(1, problem)
+    plan = CellStrategy(context, Budget(0.0, None, 4000, None), guess=guess)
     while plan.status is None:
         plan.advance()
     assert plan.status is Status.TOLERANCE
     assert plan.best is not None
     X = np.random.default_rng(0).random((300, 2))
-    found = plan.best.space.values((X,), (Jet(0, (0, 0)),), plan.best.w)[0]
+    found = plan.best.space.values((X,), (PartialDerivative(0, (0, 0)),), plan.best.w)[0]
     true = np.abs(found - np.exp(X[:, 0]) * np.cos(X[:, 1])).max()
     assert true <= 1e-9
     assert true <= plan.error.max

@@ -16,7 +16,7 @@ import sympy as sp
 import pibls
 from pibls import Box, Condition, Dirichlet, Disk, Initial, Interval, Problem, div, grad
 from pibls.arrays import Array
-from tests.layered import Layered
+from tests.layered_solutions import LayeredSolution
 from tests.test_interface_coupling import check
 
 x, y, t = sp.symbols("x y t")
@@ -45,7 +45,7 @@ def layers(rows: Callable[[int], Any], given: Sequence[float], first: Any, last:
     """The state at X; its matrix is rows(0) in the first layer and rows(1) in the second."""
     b = np.array(given, dtype=float)
     made = [(end, np.array(rows(i), dtype=float), b) for i, end in enumerate((float(PLACE), 1.0))]
-    return Layered.solve(made, first, last)(X)
+    return LayeredSolution.solve(made, first, last)(X)
 
 
 def zero(*expressions: Any) -> list[Any]:
@@ -262,7 +262,7 @@ def factors_that_jump_before_fluxes() -> Stated:
         A = np.zeros((4, 4))
         A[0, 1], A[2, 3] = 1 / (2, 5)[i], 1 / (3, 1)[i]
         made.append((end, A, np.array([0, -1 / (1, 4)[i], 0, 1.0])))
-    exact = Layered.solve(made, {0: 0.0, 2: 0.0}, {0: 0.0, 2: 0.0})(X)
+    exact = LayeredSolution.solve(made, {0: 0.0, 2: 0.0}, {0: 0.0, 2: 0.0})(X)
     other = d(step(3, 1) * w.diff(x))
     return (
         [step(1, 4) * d(step(2, 5) * u.diff(x)) - other + 2, other - 1],

@@ -15,7 +15,7 @@ import sympy as sp
 import pibls
 from pibls import Box, Dirichlet, Disk, Initial, Interval, Problem, div, grad
 from pibls.arrays import Array
-from tests.layered import Layered
+from tests.layered_solutions import LayeredSolution
 
 x, y, t = sp.symbols("x y t")
 TERMS = ("u", "u'", "w", "w'")
@@ -56,10 +56,10 @@ def _system(k: float, a: float, term: str, wave: float = 0.0) -> tuple[Array, Ar
     return A, np.array([0.0, -1.0, 0.0, -2.0])
 
 
-def _reference(ks: tuple[int, int], values: tuple[int, int], term: str, wave: float = 0.0) -> Layered:
+def _reference(ks: tuple[int, int], values: tuple[int, int], term: str, wave: float = 0.0) -> LayeredSolution:
     ends = float(PLACE), 1.0
     layers = [(end, *_system(k, a, term, wave)) for end, k, a in zip(ends, ks, values, strict=True)]
-    return Layered.solve(layers, {0: 0.0, 2: 0.0}, {0: 0.0, 2: 0.0})
+    return LayeredSolution.solve(layers, {0: 0.0, 2: 0.0}, {0: 0.0, 2: 0.0})
 
 
 def check(solution: Any, exact: dict[Any, Array], at: tuple[Array, ...], tol: float) -> None:
@@ -197,7 +197,7 @@ def test_constant_flux_beside_a_jumping_coefficient() -> None:
         A[0, 1], A[1, 0], A[1, 3], A[2, 3] = 0.5, 1.0, -value, 1.0
         layers.append((end, A, np.array([0.0, -1.0, 0.0, -1.0])))
     X = np.linspace(0, 1, 41)
-    exact = Layered.solve(layers, {0: 0.0, 2: 0.0}, {0: 0.0, 2: 0.0})(X)
+    exact = LayeredSolution.solve(layers, {0: 0.0, 2: 0.0}, {0: 0.0, 2: 0.0})(X)
     check(solution, {u: exact[0], w: exact[2]}, (X,), 1e-10)
 
 
@@ -208,8 +208,8 @@ def test_only_what_is_under_the_outer_derivative_is_the_flux() -> None:
     for flux in (sp.Derivative(k * u.diff(x), x), div(k * grad(u))):
         problem = Problem(Interval(x, 0, 1), [flux + a * w.diff(x) - u + 1, w.diff(x, 2) + 1], ends)
         (kept,) = problem.statements[0].form.fluxes
-        assert [(j.unknown, j.alpha) for j in kept.form.jets] == [(0, (1,))]
+        assert [(j.unknown, j.alpha) for j in kept.form.derivatives] == [(0, (1,))]
     both = sp.Derivative(k * u.diff(x) + a * w.diff(x), x)
     problem = Problem(Interval(x, 0, 1), [both - u + 1, w.diff(x, 2) + 1], ends)
     (kept,) = problem.statements[0].form.fluxes
-    assert {(j.unknown, j.alpha) for j in kept.form.jets} == {(0, (1,)), (1, (1,))}
+    assert {(j.unknown, j.alpha) for j in kept.form.derivatives} == {(0, (1,)), (1, (1,))}

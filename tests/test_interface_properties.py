@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import pibls
 from pibls import Condition, Dirichlet, Interval, Problem, div
 from pibls.arrays import Array
-from tests.layered import Layered
+from tests.layered_solutions import LayeredSolution
 from tests.test_interface_coupling import check
 
 x = sp.Symbol("x")
@@ -91,7 +91,7 @@ class System:
             A = np.block([[-inverse @ b, inverse], [c @ inverse @ b - d, -c @ inverse]])
             made.append((end, A, np.concatenate([np.zeros(n), f])))
         fixed = dict.fromkeys(range(n), 0.0)
-        return Layered.solve(made, fixed, fixed)(X)
+        return LayeredSolution.solve(made, fixed, fixed)(X)
 
     def problem(self) -> tuple[Problem, list[Any]]:
         """As it is written, and the unknowns u."""
@@ -169,7 +169,7 @@ def _beam_is_solved(beam: tuple[Layers, dict[str, tuple[int, ...]]]) -> None:
         A[5, 4], A[5, 1] = 1.0, -g
         made.append((end, A, np.array([0, 0, 0, q, 0, -r])))
     fixed = {0: 0.0, 1: 0.0, 4: 0.0}
-    exact = Layered.solve(made, fixed, fixed)(X)
+    exact = LayeredSolution.solve(made, fixed, fixed)(X)
     assume(np.abs(exact[0]).max() > 1e-4 and np.abs(exact).max() < 50)
     w, T = sp.Function("w")(x), sp.Function("T")(x)
     EI, alpha, N, c, e, d, q, k, g, r = (layers.coefficient(v) for v in values.values())

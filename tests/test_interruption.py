@@ -13,7 +13,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.interruption import raise_lost, signals_kept
+from pibls.runtime.interruption import keep_interrupts, raise_pending_interrupt
 
 x, y = sp.symbols("x y")
 
@@ -105,7 +105,7 @@ def test_a_handler_that_was_set_meanwhile_stays() -> None:
     def other(*_: Any) -> None:
         pass
 
-    with signals_kept():
+    with keep_interrupts():
         signal.signal(signal.SIGINT, other)
     assert signal.getsignal(signal.SIGINT) is other
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -115,21 +115,21 @@ def test_a_handler_that_was_set_meanwhile_stays() -> None:
 def test_what_is_not_handled_by_python_is_left_alone(handler: Any) -> None:
     signal.signal(signal.SIGINT, handler)
     try:
-        with signals_kept():
+        with keep_interrupts():
             assert signal.getsignal(signal.SIGINT) == handler
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def test_contexts_inside_each_other(dropped: list[Any]) -> None:
-    with pytest.raises(KeyboardInterrupt), signals_kept():  # noqa: PT012 - the inner one ends first
+    with pytest.raises(KeyboardInterrupt), keep_interrupts():  # noqa: PT012 - the inner one ends first
         mine = signal.getsignal(signal.SIGINT)
-        with signals_kept():
+        with keep_interrupts():
             assert signal.getsignal(signal.SIGINT) is mine
             Interrupting()
         assert signal.getsignal(signal.SIGINT) is mine
-        raise_lost()
-    raise_lost()  # nothing is left after the outermost
+        raise_pending_interrupt()
+    raise_pending_interrupt()  # nothing is left after the outermost
 
 
 def test_other_threads_go_on(dropped: list[Any]) -> None:
@@ -137,12 +137,12 @@ def test_other_threads_go_on(dropped: list[Any]) -> None:
 
     def elsewhere() -> None:
         try:
-            with signals_kept():
-                raise_lost()
+            with keep_interrupts():
+                raise_pending_interrupt()
         except BaseException as problem:
             raised.append(problem)
 
-    with signals_kept():
+    with keep_interrupts():
         Interrupting()
         thread = threading.Thread(target=elsewhere)
         thread.start()

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 import pibls
 from pibls.arrays import Array
-from pibls.assembly.judging import residuals_at
 from pibls.assembly.points import PointSet, place
+from pibls.assembly.scaled_residuals import residuals_at
 from pibls.assembly.system import System, assemble
 from pibls.basis import Basis, BasisSpec
 from pibls.geometry import box_of
 from pibls.problem import Region
-from pibls.problem.forms.lowering import LoweredProblem, lower
-from pibls.spaces import Whole
+from pibls.problem.forms.compilation import CompiledProblem, compile_problem
+from pibls.spaces import SingleDomainSpace
 
 x, y, t = sp.symbols("x y t")
 SMALL = pibls.Points(8, 9, 4)
@@ -37,19 +37,19 @@ class Built:
     """A problem with all that stands between it and its system."""
 
     problem: pibls.Problem
-    lowered: LoweredProblem
+    lowered: CompiledProblem
     points: dict[Region, PointSet]
     basis: Basis
-    space: Whole
+    space: SingleDomainSpace
     system: System
 
 
 def build(problem: pibls.Problem, spec: BasisSpec, seed: int = 0) -> Built:
     """Lower, place, draw and assemble, as `solve` does."""
-    lowered = lower(problem)
+    lowered = compile_problem(problem)
     points = place(lowered, problem.domain, SMALL, np.random.default_rng(seed))
     basis = spec.draw(box_of(problem.domain), np.random.default_rng(seed + 1))
-    space = Whole.shared(basis, lowered.unknowns)
+    space = SingleDomainSpace.shared(basis, lowered.unknowns)
     return Built(problem, lowered, points, basis, space, assemble(lowered, points, space))
 
 
@@ -187,7 +187,7 @@ def test_residuals_without_a_matrix(problem: pibls.Problem, spec: BasisSpec, see
         np.testing.assert_allclose(found.values, r[block.rows], rtol=1e-11, atol=1e-11)
         # No sum is larger than its number of terms times the largest, at any point.
         terms = len(block.residual.linear) + 1
-        assert (np.abs(found.values) <= terms * found.sizes * (1 + 1e-12)).all()
+        assert (np.abs(found.values) <= terms * found.term_sizes * (1 + 1e-12)).all()
 
 
 @settings(at_random, max_examples=30)
@@ -239,7 +239,7 @@ def test_jacobian_of_burgers_by_hand() -> None:
 def test_burgers_linearised_about_a_constant() -> None:
     """About u = 2 it is advection with the speed 2: Φ_t + 2 Φ_x - ν Φ_xx, and nothing on the right."""
     built = build(burgers(), BASES[0])
-    J, b = built.system.linearise(built.system.level(2.0))
+    J, b = built.system.linearise(built.system.values_of_constant(2.0))
     inside = built.system.blocks[0]
     phi_x, phi_t, phi_xx = built.basis.jets(inside.points.sites[0], [(1, 0), (0, 1), (2, 0)])
     np.testing.assert_allclose(J[inside.rows], phi_t + 2 * phi_x - 0.1 * phi_xx, rtol=1e-12, atol=1e-13)
@@ -282,10 +282,10 @@ def test_slices_do_not_show(spec: BasisSpec, monkeypatch: pytest.MonkeyPatch) ->
     """Assembled 16 rows at a time or all at once: the same system."""
     points = pibls.Points(75, 40, 21)
     problem = burgers()
-    lowered = lower(problem)
+    lowered = compile_problem(problem)
     where = place(lowered, problem.domain, points, np.random.default_rng(0))
     box = box_of(problem.domain)
-    space = Whole.shared(spec.draw(box, np.random.default_rng(0)), 1)
+    space = SingleDomainSpace.shared(spec.draw(box, np.random.default_rng(0)), 1)
     w = np.random.default_rng(1).uniform(-0.5, 0.5, spec.size)
     whole = assemble(lowered, where, space)
     plain = residuals_at(lowered, where, space, w, box)[0]
@@ -296,4 +296,4 @@ def test_slices_do_not_show(spec: BasisSpec, monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_allclose(sliced.residual(w), whole.residual(w), rtol=1e-12, atol=1e-13)
     for name, found in residuals_at(lowered, where, space, w, box)[0].items():
         np.testing.assert_allclose(found.values, plain[name].values, rtol=1e-12, atol=1e-13)
-        np.testing.assert_allclose(found.sizes, plain[name].sizes, rtol=1e-12)
+        np.testing.assert_allclose(found.term_sizes, plain[name].term_sizes, rtol=1e-12)

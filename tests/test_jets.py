@@ -18,10 +18,10 @@ from pibls.basis import Basis, Broad, Features
 from pibls.basis.activation import ACTIVATIONS, Activation, activation
 from pibls.basis.broad import BroadBasis, orthonormal
 from pibls.basis.layer import Layer
-from pibls.basis.sparse import lasso, refine
-from pibls.problem.forms.lowering import lower
-from pibls.spaces import Whole
-from tests.taylor import Series, add, affine, compose, derivative, indices, mp
+from pibls.basis.sparse_autoencoder import lasso, refine
+from pibls.problem.forms.compilation import compile_problem
+from pibls.spaces import SingleDomainSpace
+from tests.taylor_series import Series, add, affine, compose, derivative, indices, mp
 
 ORDER = 6
 TOLERANCE = 1e-11
@@ -185,11 +185,11 @@ def test_a_system_computes_each_derivative_once_per_point() -> None:
         [pibls.Dirichlet(u, 0), pibls.Dirichlet(v, 1)],
     )
     phi = Counting(activation("tanh"))
-    lowered = lower(problem)
+    lowered = compile_problem(problem)
     where = place(lowered, problem.domain, pibls.Points(300, 40), np.random.default_rng(0))
     basis = Broad(10, 10, 5, 5, scale=1.0, activation=phi, enhancement_activation="sin")
     drawn = basis.draw(np.array([[0.0, 1.0], [0.0, 1.0]]), np.random.default_rng(0))
-    assemble(lowered, where, Whole.shared(drawn, 2))
+    assemble(lowered, where, SingleDomainSpace.shared(drawn, 2))
     seen = {k: sum(n for order, n in phi.calls if order == k) for k in range(3)}
     # The orders 1 and 2 stand in the equations only; order 0 in the conditions too.
     assert len(where) == 2
@@ -242,7 +242,7 @@ def test_sparse_refines_the_feature_weights_within_their_range(seed: int) -> Non
 @pytest.mark.parametrize("seed", range(4))
 def test_a_strong_penalty_silences_weights_but_no_node(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Zeros appear; a node that would lose all its weights, and become a constant, keeps the random ones."""
-    monkeypatch.setattr("pibls.basis.sparse._PENALTY", 1.0)
+    monkeypatch.setattr("pibls.basis.sparse_autoencoder._PENALTY", 1.0)
     plain, sparse = refined(seed)[0], refined(seed, sparse=True)[0]
     assert np.mean(sparse == 0.0) > 0.1
     assert not (plain == 0.0).any()

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.forms.terms import evaluated, renamed
+from pibls.problem.forms.long_sums import evaluate_terms, rename_symbols
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)
@@ -38,14 +38,14 @@ def test_no_sine_of_a_long_sum_is_evaluated_again(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_source_of_a_long_sum_keeps_its_values() -> None:
-    from pibls.problem.forms.lowering import lower
+    from pibls.problem.forms.compilation import compile_problem
 
     problem = pibls.Problem(
         pibls.Box({x: (0, 1), y: (0, 1)}), [u.diff(x, 2) + u.diff(y, 2) - series(40)], [pibls.Dirichlet(u, 0)]
     )
     X = np.random.default_rng(0).random((50, 2))
-    (inside,) = (r for r in lower(problem).residuals if r.region.is_inside)
-    found = inside.rest(X, np.zeros_like(X), inside.known_data(X), np.empty((0, len(X))))
+    (inside,) = (r for r in compile_problem(problem).residuals if r.region.is_interior)
+    found = inside.rest(X, np.zeros_like(X), inside.data_function_values(X), np.empty((0, len(X))))
     k = np.arange(1, 41)[:, None]
     expected = -np.sum(np.sin(k * np.pi * X[:, 0]) * np.cos(k * X[:, 1]) / (k + 1), axis=0)
     np.testing.assert_allclose(found, expected, atol=1e-13)
@@ -54,13 +54,13 @@ def test_the_source_of_a_long_sum_keeps_its_values() -> None:
 def test_terms_with_something_to_do_are_done() -> None:
     integral = sp.Integral(sp.sin(y), (y, 0, 1))
     expression = sp.sin(x) + sp.Derivative(x**3, x) + sp.Sum(y * x, (y, 1, 3)) + integral
-    assert evaluated(expression) == sp.sin(x) + 3 * x**2 + 6 * x + integral
-    assert evaluated(sp.Derivative(x**2, x)) == 2 * x
+    assert evaluate_terms(expression) == sp.sin(x) + 3 * x**2 + 6 * x + integral
+    assert evaluate_terms(sp.Derivative(x**2, x)) == 2 * x
 
 
 def test_renaming_agrees_with_replacement() -> None:
     p, q = sp.symbols("p q", real=True)
     expression = sp.sin(x - 2 * y) ** 2 + sp.sqrt(x**2) * sp.exp(-x) + sp.Abs(y) + sp.pi * x**y + 3
-    found = renamed(expression, {x: p, y: q})
+    found = rename_symbols(expression, {x: p, y: q})
     assert sp.simplify(found - expression.xreplace({x: p, y: q})) == 0
     assert found.has(sp.Abs(p))  # what is known of the new symbols is used outside of sines

@@ -76,8 +76,8 @@ def test_a_long_transform_without_brackets_takes_no_time(tmp_path: Path) -> None
         ('<rect width="1e999" height="1"/>', "no finite number, or too large"),
         ('<rect width="1e200" height="1"/>', r"expected a number between -1e\+70 and 1e\+70, got 1e\+200"),
         ('<rect width="1e-200" height="1e-200"/>', r"a size from 1e-70 to 1e\+70, got 1e-200"),
-        ('<path d="M0 0 L1 0 L1 1 L1 0 Z"/>', "enclose an area, got a line that runs along itself"),
-        ('<path d="M0 0 L1 0 L2 0 Z"/>', "cross or touch itself|enclose an area"),
+        ('<path d="M0 0 L1 0 L1 1 L1 0 Z"/>', "enclose an area, got a line that runs back along itself"),
+        ('<path d="M0 0 L1 0 L2 0 Z"/>', "intersect or touch itself|enclose an area"),
         ('<polygon points="0,0 4,0 4,4 0,4"/><polygon points="1,1 9,1 9,2"/>', "a hole inside the outline"),
         ('<g transform="matrix(1 2)"/>', "not SVG"),
         ('<g transform="translate()"/>', "not SVG"),
@@ -182,7 +182,7 @@ def test_a_binary_stl_file_that_is_cut_is_refused(tmp_path: Path) -> None:
 
 def test_triangles_that_are_no_array_are_refused() -> None:
     for triangles in ([[1, 2], [3]], "text", None, [[["a"]]]):
-        with pytest.raises(pibls.ProblemError, match=r"finite numbers of the shape \(T, 3, 3\)"):
+        with pytest.raises(pibls.ProblemError, match=r"finite numbers in an array of shape \(T, 3, 3\)"):
             pibls.Solid(sp.symbols("x y z"), triangles)
 
 

@@ -11,8 +11,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.random_features.coupled import coupled
-from pibls.problem.forms.lowering import lower
+from pibls.adaptive.random_features.variable_coupling import coupled_coordinates
+from pibls.problem.forms.compilation import compile_problem
 
 x, y, z, t = sp.symbols("x y z t")
 SEEDS = (0, 1)
@@ -524,7 +524,10 @@ def test_coordinates_that_the_data_do_not_couple() -> None:
 
     domain = pibls.Box(dict.fromkeys(X, (0, 1)))
     problem = pibls.Problem(domain, [sp.Eq(operator(u), operator(exact))], [pibls.Dirichlet(u, exact)])
-    assert coupled(lower(problem), domain, np.array(domain.bounds, dtype=float)) == ((0, 1, 2), (3, 4))
+    assert coupled_coordinates(compile_problem(problem), domain, np.array(domain.bounds, dtype=float)) == (
+        (0, 1, 2),
+        (3, 4),
+    )
     solution = pibls.solve(problem, tol=1e-6)
     P = np.random.default_rng(0).random((5, 500))
     true = np.abs(solution(*P) - sp.lambdify(X, exact)(*P)).max()
@@ -538,6 +541,6 @@ def test_what_more_functions_would_not_reach_is_not_told_to_raise_their_number()
     exact = sp.prod([sp.sin(5 * c + i) for i, c in enumerate(X)])
     domain = pibls.Box(dict.fromkeys(X, (0, 1)))
     problem = pibls.Problem(domain, [sum(u.diff(c, 2) for c in X) + 125 * exact], [pibls.Dirichlet(u, exact)])
-    with pytest.warns(pibls.ConvergenceWarning, match="Digits come too slowly"):
+    with pytest.warns(pibls.ConvergenceWarning, match="The error decreases too slowly"):
         solution = pibls.solve(problem, tol=1e-6)
-    assert solution.status is pibls.Status.SLOW
+    assert solution.status is pibls.Status.SLOW_CONVERGENCE

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pibls.adaptive.evolutions import newton
+from pibls.adaptive.evolutions import collocation_solver as newton
 from pibls.adaptive.evolutions import nonsmooth as rough
-from pibls.adaptive.evolutions.contraction import Contraction
-from pibls.adaptive.evolutions.initial_state import Beginning
-from pibls.adaptive.evolutions.lines import LineFollower
-from pibls.adaptive.evolutions.newton import WindowSolver
-from pibls.adaptive.evolutions.nonsmooth import RoughFollower
+from pibls.adaptive.evolutions.collocation import CollocationStepper
+from pibls.adaptive.evolutions.collocation_solver import CollocationSolver
+from pibls.adaptive.evolutions.initial_state import InitialData
+from pibls.adaptive.evolutions.newton_convergence import NewtonConvergence
+from pibls.adaptive.evolutions.nonsmooth import NonsmoothStepper
 from pibls.adaptive.evolutions.time_stepping import (
-    Course,
-    NoWindowError,
+    TimeInterval,
+    WindowFailedError,
 )
-from pibls.nonlinear.stages import stages
-from tests.marched import follower, places_of
+from pibls.nonlinear.radau_stages import radau_stages
+from tests.evolution_helpers import collocation_operator, collocation_stepper
 
 # -- one window --
 
@@ -32,25 +32,27 @@ def tried(
     monkeypatch: pytest.MonkeyPatch, name: str = "rod", *, t: float = 0.0, wide: float = 0.0, windows: int = 0
 ) -> tuple[list[float], Any]:  # fmt: skip
     """The lengths that are tried where the tail in time is never small enough, and what comes of it."""
-    made, lengths = follower(name), []
-    state = made._first()
+    made, lengths = collocation_stepper(name), []
+    state = made._first_state()
     n = len(state.resolution.tree)
 
     def solved(self: Any, state: Any, past: Any, t: float, stop: float) -> Any:
         lengths.append(stop - t)
         return None, state.rates
 
-    monkeypatch.setattr(LineFollower, "_solved", solved)
+    monkeypatch.setattr(CollocationStepper, "_solve", solved)
     axes = len(state.resolution.sizes)
-    monkeypatch.setattr(LineFollower, "_tails", lambda *_: (1e-6, np.full((n, axes), wide), np.ones(1)))
-    monkeypatch.setattr(LineFollower, "_left", lambda *_: np.zeros(n))
-    monkeypatch.setattr(LineFollower, "_accepted", lambda self, solved, *_: ("accepted", None, 0.0))
-    monkeypatch.setattr(Beginning, "misfit", lambda *_: 0.0)
-    monkeypatch.setattr(LineFollower, "_travels", lambda *_: False)
+    monkeypatch.setattr(
+        CollocationStepper, "_spectral_tails", lambda *_: (1e-6, np.full((n, axes), wide), np.ones(1))
+    )
+    monkeypatch.setattr(CollocationStepper, "_residual", lambda *_: np.zeros(n))
+    monkeypatch.setattr(CollocationStepper, "_accept", lambda self, solved, *_: ("accepted", None, 0.0))
+    monkeypatch.setattr(InitialData, "incompatibility", lambda *_: 0.0)
+    monkeypatch.setattr(CollocationStepper, "_has_undamped_short_waves", lambda *_: False)
     if t:
         made.layers[0.0] = t
         made._done = [SimpleNamespace(start=t)] * windows
-    return lengths, made._window((state, None if not t else object()), t, 0.02)
+    return lengths, made._next_window((state, None if not t else object()), t, 0.02)
 
 
 @pytest.mark.parametrize(("name", "least", "most"), [("rod", 1e-13, 1e-9), ("plate", 1e-9, 1e-5)])
@@ -78,68 +80,73 @@ def test_after_a_while_what_is_not_resolved_is_none(
 
 @pytest.mark.parametrize(("name", "travel"), [("string", True), ("weakly damped", True), ("damped", False)])
 def test_kinks_that_travel(name: str, travel: bool) -> None:
-    made = follower(name)
-    assert made._travels(made._first()) is travel
+    made = collocation_stepper(name)
+    assert made._has_undamped_short_waves(made._first_state()) is travel
 
 
 @pytest.mark.parametrize(("along", "length"), [(1e-9, 0.02), (1e-4, 0.02), (1e-1, 0.0083)])
 def test_kinks_are_followed_as_well_as_so_many_windows_can(
     along: float, length: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: Any = RoughFollower(places_of("string"), 20, 10, 1e-9)
-    begun, _ = made._begun()
+    made: Any = NonsmoothStepper(collocation_operator("string"), 20, 10, 1e-9)
+    begun, _ = made._begin()
     assert 12 <= len(begun.state.resolution.tree) <= 40
-    monkeypatch.setattr(rough, "tails_of", lambda *_: (along, np.array([1e-2]), np.ones(1)))
+    monkeypatch.setattr(rough, "spectral_tails", lambda *_: (along, np.array([1e-2]), np.ones(1)))
     new = SimpleNamespace(resolution=None, series=None)
     solver = SimpleNamespace(window=lambda _: None)
     stub: Any = SimpleNamespace(
-        state=begun.state, solver=solver, after=lambda *_: None, solved=lambda *_: (None, None, new)
+        state=begun.state, solver=solver, after=lambda *_: None, solve_window=lambda *_: (None, None, new)
     )
     stops: list[float] = []
 
-    def reached(self: Course, t: float, h: float) -> float:
+    def reached(self: TimeInterval, t: float, h: float) -> float:
         stops.append(h)
         return t + h
 
-    monkeypatch.setattr(Course, "reached", reached)
-    made._window(stub, 0.0, 0.02)
+    monkeypatch.setattr(TimeInterval, "window_end", reached)
+    made._next_window(stub, 0.0, 0.02)
     assert 0.6 * length < stops[-1] < 1.6 * length
-    assert 1e-4 < made._level < 1e-3
+    assert 1e-4 < made._tail_level < 1e-3
 
 
 def test_when_a_matrix_nearer_to_the_solution_is_wanted() -> None:
     for ratio, wanted in ((0.2, False), (0.8, True)):
-        going = Contraction()
-        going.hear(1.0)
-        going.hear(ratio)
-        assert going.wants_another(False) is wanted
+        going = NewtonConvergence()
+        going.record_step(1.0)
+        going.record_step(ratio)
+        assert going.needs_new_jacobian(False) is wanted
 
 
 def windowed(
-    ratio: float, columns: int, monkeypatch: pytest.MonkeyPatch, *, in_steps: bool = False, highest: int = 1
-) -> tuple[WindowSolver, list[str], bool]:
+    ratio: float,
+    columns: int,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_preconditioner: bool = False,
+    highest: int = 1,
+) -> tuple[CollocationSolver, list[str], bool]:
     """Newton's steps that shrink by a ratio, with means over space instead of the operator."""
-    solver: Any = WindowSolver(places_of("rod"), stages(4), 1e-9)
+    solver: Any = CollocationSolver(collocation_operator("rod"), radau_stages(4), 1e-9)
     said: list[str] = []
-    moments = SimpleNamespace(residual=lambda _: np.zeros(1), has_operator=lambda _: False)
-    stub = SimpleNamespace(is_linear=False, highest=highest, columns=columns, at=lambda _: moments)
-    factors = SimpleNamespace(is_whole=False, weights=None, in_steps=in_steps)
+    moments = SimpleNamespace(residual=lambda _: np.zeros(1), has_coefficients=lambda _: False)
+    stub = SimpleNamespace(is_linear=False, time_order=highest, columns=columns, at=lambda _: moments)
+    factors = SimpleNamespace(is_exact=False, weights=None, is_preconditioner=is_preconditioner)
 
-    def factored(self: WindowSolver, *_: Any) -> Any:
+    def factored(self: CollocationSolver, *_: Any) -> Any:
         said.append("factored")
         return factors
 
-    def change(self: WindowSolver, *_: Any) -> Any:
+    def change(self: CollocationSolver, *_: Any) -> Any:
         said.append("step")
         return np.full((1, 1, 3, 4), ratio ** said.count("step")), None
 
-    monkeypatch.setattr(WindowSolver, "_factored", factored)
-    monkeypatch.setattr(WindowSolver, "_change", change)
+    monkeypatch.setattr(CollocationSolver, "_factored", factored)
+    monkeypatch.setattr(CollocationSolver, "_change", change)
     state = SimpleNamespace(rates=np.zeros((highest, 1, 1, 3)), resolution=None)
     try:
         solver.solve(stub, state, None, 0.0, 0.1, np.ones(1))
         ended = True
-    except NoWindowError:
+    except WindowFailedError:
         ended = False
     return solver, said, ended
 
@@ -153,12 +160,12 @@ def test_steps_of_means_over_space(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended
     # Until what is left is nothing beside what a window may leave; Krylov's steps may leave more.
     for in_steps, highest, least, most in ((True, 1, 18, 23), (True, 2, 24, 28), (False, 1, 24, 28)):
-        _, said, ended = windowed(0.3, 100, monkeypatch, in_steps=in_steps, highest=highest)
+        _, said, ended = windowed(0.3, 100, monkeypatch, is_preconditioner=in_steps, highest=highest)
         assert ended
         assert least <= said.count("step") <= most
     solver, said, _ = windowed(0.8, 300, monkeypatch)
     assert said.count("factored") > 1
-    assert solver._varied  # the next matrices are whole ones
+    assert solver._needs_full_matrix  # the next matrices are whole ones
     _, said, ended = windowed(0.8, 1000, monkeypatch)
     assert not ended
     assert len(said) <= 4
@@ -166,17 +173,21 @@ def test_steps_of_means_over_space(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shifting(n: int, *, linear: bool) -> Any:
     """An operator that moves each entry to the next place."""
-    rows = SimpleNamespace(highest=1, is_linear=linear, groups=(0,), firsts=(0, n))
-    return SimpleNamespace(changed=lambda *_: lambda z: np.roll(z, 1), lines=rows)
+    rows = SimpleNamespace(time_order=1, is_linear=linear, statements=(0,), first_rows=(0, n))
+    return SimpleNamespace(directional_derivative=lambda *_: lambda z: np.roll(z, 1), system=rows)
 
 
 @pytest.mark.parametrize(("steps", "found"), [(30, True), (200, False)])
 def test_krylov_steps(steps: int, found: bool) -> None:
     """A shift of so many entries needs as many steps."""
     n = steps
-    solver: Any = WindowSolver(places_of("rod"), stages(4), 1e-9)
-    solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R, rates=lambda z, *_: z)
-    factors = SimpleNamespace(in_steps=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), moving=0)
+    solver: Any = CollocationSolver(collocation_operator("rod"), radau_stages(4), 1e-9)
+    solver.stages = SimpleNamespace(
+        from_eigenbasis=lambda z: z, to_eigenbasis=lambda R: R, time_derivatives=lambda z, *_: z
+    )
+    factors = SimpleNamespace(
+        is_preconditioner=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), krylov_groups=0
+    )
     moments = shifting(n, linear=True)
     R = np.zeros(n)
     R[0] = 1.0
@@ -184,15 +195,19 @@ def test_krylov_steps(steps: int, found: bool) -> None:
         z, _ = solver._change(factors, moments, [R], R, 1e-20)
         assert found
         assert np.allclose(np.roll(z, 1), R)
-    except NoWindowError:
+    except WindowFailedError:
         assert not found
 
 
 def test_krylov_steps_that_gain_slowly_end() -> None:
     n, made = 300, 0
-    solver: Any = WindowSolver(places_of("rod"), stages(4), 1e-9)
-    solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R, rates=lambda z, *_: z)
-    factors = SimpleNamespace(in_steps=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), moving=0)
+    solver: Any = CollocationSolver(collocation_operator("rod"), radau_stages(4), 1e-9)
+    solver.stages = SimpleNamespace(
+        from_eigenbasis=lambda z: z, to_eigenbasis=lambda R: R, time_derivatives=lambda z, *_: z
+    )
+    factors = SimpleNamespace(
+        is_preconditioner=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), krylov_groups=0
+    )
     moments = shifting(n, linear=True)
 
     def scaled(z: Any) -> Any:
@@ -200,9 +215,9 @@ def test_krylov_steps_that_gain_slowly_end() -> None:
         made += 1
         return z * np.linspace(1.0, 600.0, n)
 
-    moments.changed = lambda *_: scaled
+    moments.directional_derivative = lambda *_: scaled
     R = np.linspace(1.0, 2.0, n)
-    with suppress(NoWindowError):
+    with suppress(WindowFailedError):
         solver._change(factors, moments, [R], R, 1e-20)
     assert 40 <= made <= 70
 
@@ -221,20 +236,24 @@ def test_what_krylov_steps_leave(
 ) -> None:
     said: list[float] = []
 
-    def gmres(_: Any, b: Any, *, left: float, most: int) -> Any:
-        said.append(left)
-        return SimpleNamespace(z=b, left=wanted)
+    def gmres(_: Any, b: Any, *, rtol: float, max_steps: int) -> Any:
+        said.append(rtol)
+        return SimpleNamespace(z=b, relative_residual=wanted)
 
     wanted = left
     monkeypatch.setattr(newton, "gmres", gmres)
-    solver: Any = WindowSolver(places_of("rod"), stages(4), 1e-9)
-    solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R, rates=lambda z, *_: z)
-    factors = SimpleNamespace(in_steps=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), moving=0)
+    solver: Any = CollocationSolver(collocation_operator("rod"), radau_stages(4), 1e-9)
+    solver.stages = SimpleNamespace(
+        from_eigenbasis=lambda z: z, to_eigenbasis=lambda R: R, time_derivatives=lambda z, *_: z
+    )
+    factors = SimpleNamespace(
+        is_preconditioner=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), krylov_groups=0
+    )
     moments = shifting(4, linear=linear)
     rates = [np.zeros(4)]
     R = np.array([0.4, 0.0, 0.0, 0.0])
     if asked is None:
-        with pytest.raises(NoWindowError):
+        with pytest.raises(WindowFailedError):
             solver._change(factors, moments, rates, R, enough)
         return
     solver._change(factors, moments, rates, R, enough)

@@ -14,37 +14,37 @@ import sympy as sp
 
 import pibls
 from pibls.adaptive.evolutions import initial_state as beginning
-from pibls.adaptive.evolutions.contraction import Contraction
-from pibls.adaptive.evolutions.galerkin import RoomFollower
-from pibls.adaptive.evolutions.galerkin_operator import RoomPlaces, _independent
-from pibls.adaptive.evolutions.tails import noise_of, rounding_of
+from pibls.adaptive.evolutions.error_indicators import rounding_errors, rounding_scale
+from pibls.adaptive.evolutions.galerkin import GalerkinStepper
+from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator, _orthonormal_columns
+from pibls.adaptive.evolutions.newton_convergence import NewtonConvergence
 from pibls.adaptive.evolutions.time_stepping import (
-    NoWindowError,
+    WindowFailedError,
 )
-from pibls.adaptive.evolutions.trajectory import Demand
+from pibls.adaptive.evolutions.trajectory import Tolerances
 from pibls.adaptive.singular.corner_functions import corner_functions
-from pibls.problem.forms.lowering import lower
-from tests.marched import bench_of, follower
+from pibls.problem.forms.compilation import compile_problem
+from tests.evolution_helpers import collocation_stepper, validation_context
 
 # -- shapes --
 
 
 @cache
 def room() -> Any:
-    made = RoomPlaces.of(bench_of("disc"))
+    made = GalerkinOperator.of(validation_context("disc"))
     assert made is not None
     return made
 
 
 def roomy(tail: float = 1e-9) -> Any:
-    made = RoomFollower(Demand(tail, 1e-6), room(), 10)
-    made._sizes = np.ones(1)
+    made = GalerkinStepper(Tolerances(tail, 1e-6), room(), 10)
+    made._magnitudes = np.ones(1)
     return made
 
 
 def test_the_next_degree() -> None:
     made = roomy()
-    assert 13 <= (made._finer(10) or 0) <= 16
+    assert 13 <= (made._next_degree(10) or 0) <= 16
 
 
 @pytest.mark.parametrize(
@@ -59,18 +59,18 @@ def test_the_next_degree() -> None:
 def test_the_beginning_on_a_shape(tails: list[float], last: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made, degrees = roomy(), []
 
-    def at(self: RoomFollower, degree: int) -> Any:
+    def at(self: GalerkinStepper, degree: int) -> Any:
         if degree not in degrees:
             degrees.append(degree)
-        return SimpleNamespace(room=degree, rates=np.zeros((1, 1)))
+        return SimpleNamespace(space=degree, rates=np.zeros((1, 1)))
 
-    monkeypatch.setattr(RoomFollower, "_room", lambda self, degree: degree)
-    monkeypatch.setattr(RoomFollower, "_at_start", at)
-    monkeypatch.setattr(RoomFollower, "_contradicts", lambda *_: False)
-    monkeypatch.setattr(RoomFollower, "_scale", lambda *_: None)
-    monkeypatch.setattr(RoomFollower, "_across", lambda self, degree, *_: tails[degrees.index(degree)])
-    state: Any = made._resolved()
-    assert degrees.index(state.room) == last
+    monkeypatch.setattr(GalerkinStepper, "_space", lambda self, degree: degree)
+    monkeypatch.setattr(GalerkinStepper, "_at_start", at)
+    monkeypatch.setattr(GalerkinStepper, "_is_incompatible", lambda *_: False)
+    monkeypatch.setattr(GalerkinStepper, "_scale", lambda *_: None)
+    monkeypatch.setattr(GalerkinStepper, "_space_tail", lambda self, degree, *_: tails[degrees.index(degree)])
+    state: Any = made._resolved_initial_state()
+    assert degrees.index(state.space) == last
     assert 5 <= degrees[0] <= 12
 
 
@@ -85,15 +85,15 @@ def test_a_layer_on_a_shape(since: float, resolved: bool, monkeypatch: pytest.Mo
     made.__dict__["_solver"] = SimpleNamespace(
         solve=solve, stages=SimpleNamespace(nodes=np.array([0.5, 1.0]))
     )
-    monkeypatch.setattr(RoomFollower, "_tails", lambda *_: (0.0, 1.0, np.ones(1)))
-    monkeypatch.setattr(RoomFollower, "_left", lambda *_: 0.0)
-    monkeypatch.setattr(RoomFollower, "_contradicts", lambda *_: True)
-    monkeypatch.setattr(RoomFollower, "_accepted", lambda *_: ("accepted", None, 0.0))
-    state = SimpleNamespace(room=SimpleNamespace(degree=8))
-    made._window(state, 0.0, 0.02)
+    monkeypatch.setattr(GalerkinStepper, "_spectral_tails", lambda *_: (0.0, 1.0, np.ones(1)))
+    monkeypatch.setattr(GalerkinStepper, "_residual", lambda *_: 0.0)
+    monkeypatch.setattr(GalerkinStepper, "_is_incompatible", lambda *_: True)
+    monkeypatch.setattr(GalerkinStepper, "_accept", lambda *_: ("accepted", None, 0.0))
+    state = SimpleNamespace(space=SimpleNamespace(degree=8))
+    made._next_window(state, 0.0, 0.02)
     assert 3e-5 < lengths[0] < 1e-3
     made._done, made.layers = [object()], {0.0: since}
-    assert (made._window(state, since, 0.02)[0] == "accepted") is resolved
+    assert (made._next_window(state, since, 0.02)[0] == "accepted") is resolved
 
 
 def test_steps_of_newton_on_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,12 +102,12 @@ def test_steps_of_newton_on_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     def hear(self: Any, moved: float) -> None:
         heard.append(moved)
 
-    monkeypatch.setattr(Contraction, "hear", hear)
-    for name in ("is_there", "is_rounding", "is_slower", "wants_another"):
-        monkeypatch.setattr(Contraction, name, lambda *_: False)
+    monkeypatch.setattr(NewtonConvergence, "record_step", hear)
+    for name in ("has_converged", "is_rounding", "is_slower_than", "needs_new_jacobian"):
+        monkeypatch.setattr(NewtonConvergence, name, lambda *_: False)
     made = roomy()
-    state = made._at_start(made._room(4))
-    with pytest.raises(NoWindowError):
+    state = made._at_start(made._space(4))
+    with pytest.raises(WindowFailedError):
         made._solver.solve(state, 0.0, 0.1, np.ones(1))
     assert 20 <= len(heard) <= 60
 
@@ -118,11 +118,11 @@ def test_functions_that_are_dependent() -> None:
     for less, rank in ((1e-8, 3), (1e-12, 2)):
         B = A.copy()
         B[:, 2] = B[:, 1] + less * B[:, 2]
-        assert _independent(B, None)[1].shape[1] == rank
+        assert _orthonormal_columns(B, None)[1].shape[1] == rank
 
 
 def test_points_of_a_rule_are_more_than_the_functions() -> None:
-    assert 1500 <= len(room()._inside(2, 1000).weights) <= 6000
+    assert 1500 <= len(room()._interior_rule(2, 1000).weights) <= 6000
 
 
 def wedge(angle: float) -> Any:
@@ -131,7 +131,7 @@ def wedge(angle: float) -> Any:
     corners = ((0, 0), (1, 0), (sp.cos(angle).evalf(), sp.sin(angle).evalf()))
     domain = pibls.Polygon((a, b), corners)
     problem = pibls.Problem(domain, [w.diff(a, 2) + w.diff(b, 2)], [pibls.Dirichlet(w, 0)])
-    return corner_functions(lower(problem), problem.domain)
+    return corner_functions(compile_problem(problem), problem.domain)
 
 
 def test_powers_at_corners_of_a_shape() -> None:
@@ -143,10 +143,10 @@ def test_powers_at_corners_of_a_shape() -> None:
 def test_longer_windows_on_a_shape_are_worth_their_factors() -> None:
     made = roomy()
     made.__dict__["_solver"] = SimpleNamespace(window=lambda *_: None)
-    state = SimpleNamespace(room=SimpleNamespace(degree=8))
+    state = SimpleNamespace(space=SimpleNamespace(degree=8))
     for times, longer in ((1.1, False), (2.5, True)):
-        along = made.demand.tail * (0.85 / times) ** 11.0
-        _, _, h = made._accepted(state, None, None, 0.0, 0.1, np.ones(1), along)
+        along = made.tolerances.spectral_tail * (0.85 / times) ** 11.0
+        _, _, h = made._accept(state, None, None, 0.0, 0.1, np.ones(1), along)
         assert (h > 0.101) is longer
 
 
@@ -156,36 +156,36 @@ def test_what_is_unknown_of_a_beginning(tail: float, noise: float, monkeypatch: 
 
     def recorded(places: Any, resolution: Any, left: Any, *more: Any) -> Any:
         seen.append(float(left.max()))
-        return noise_of(places, resolution, left, *more)
+        return rounding_scale(places, resolution, left, *more)
 
-    made = follower()
-    state = made._first()
+    made = collocation_stepper()
+    state = made._first_state()
     size = float(np.abs(state.rates[0]).max())
-    monkeypatch.setattr(beginning, "noise_of", recorded)
-    monkeypatch.setattr(beginning, "spectra", lambda *_: np.array([[tail]]))
-    made._beginning.misfit(state, made._lines(state.resolution)[0], 0.0, np.zeros(1))
+    monkeypatch.setattr(beginning, "rounding_scale", recorded)
+    monkeypatch.setattr(beginning, "space_tails", lambda *_: np.array([[tail]]))
+    made._initial_data.incompatibility(state, made._system(state.resolution)[0], 0.0, np.zeros(1))
     assert 0.3 * noise < seen[0] / size < 3.0 * noise
 
 
 def test_what_rounding_of_terms_does_to_an_unknown() -> None:
     """u_t = u_xx with u = sin πx: after t = 1 it is off by some 1e-13 of π²."""
-    made = follower()
-    state = made._first()
-    moments = made._lines(state.resolution)[0].at(np.array([0.0]))
+    made = collocation_stepper()
+    state = made._first_state()
+    moments = made._system(state.resolution)[0].at(np.array([0.0]))
     rates = [np.asarray(r)[..., None] for r in state.rates]
-    rates += [np.zeros_like(rates[0])] * (moments.lines.highest + 1 - len(rates))
-    (off,) = rounding_of(made.places, moments, rates, 1.0)
+    rates += [np.zeros_like(rates[0])] * (moments.system.time_order + 1 - len(rates))
+    (off,) = rounding_errors(made.operator, moments, rates, 1.0)
     assert 5e-14 < off < 2e-12
 
 
 def test_residuals_are_small_beside_what_derivatives_usually_are() -> None:
     """u = 1 + εt in one long window: ε is held against derivatives of what varies over a cell."""
-    made = follower()
-    state = made._first()
+    made = collocation_stepper()
+    state = made._first_state()
     stage = made._solver.stages
     U = np.zeros((len(state.resolution.tree), 1, state.resolution.functions, stage.count))
     U[:, :, 0, :] = 1.0 + 1e-6 * stage.nodes
     begun = np.zeros_like(state.rates)
     begun[0, :, :, 0] = 1.0
-    left = float(made._left(replace(state, rates=begun), U, 0.0, 1.0).max())
+    left = float(made._residual(replace(state, rates=begun), U, 0.0, 1.0).max())
     assert 2e-7 < left < 1e-5

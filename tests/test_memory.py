@@ -13,15 +13,15 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls import memory
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.evolutions.strategy import WindowPlan
-from pibls.adaptive.evolutions.time_discretizations import InMoments
-from pibls.adaptive.validation.context import Bench
-from pibls.linalg.shifted import Shifted
-from pibls.linalg.tree.engine import HERE, BytesAsked
-from pibls.memory import available_memory, check_memory
-from pibls.problem.forms.lowering import lower
+from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
+from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.linalg.shifted import ShiftedFactorization
+from pibls.linalg.tree.engine import LOCAL, MemoryDemand
+from pibls.problem.forms.compilation import compile_problem
+from pibls.runtime import memory
+from pibls.runtime.memory import available_memory, check_memory
 
 x, y, t = sp.symbols("x y t")
 
@@ -72,14 +72,14 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MemoryError, match=r"1.5 GB are needed, 1.0 GB are available"):
         check_memory(1.5e9)
     with pytest.raises(MemoryError, match=r"1.2 GB are needed"):
-        HERE.admit(BytesAsked(held=10**9, largest=2 * 10**8))
+        LOCAL.admit(MemoryDemand(total=10**9, largest_task=2 * 10**8))
 
 
 LIMITED = """
 import resource, sys, warnings
 import sympy as sp
 import pibls
-from pibls.memory import available_memory
+from pibls.runtime.memory import available_memory
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)
@@ -119,7 +119,7 @@ def test_an_evolution_is_kept_as_far_as_memory_sufficed(monkeypatch: pytest.Monk
         [sp.Eq(u.diff(t) + u * u.diff(x), u.diff(x, 2) / 50)],
         [pibls.Dirichlet(u, 0), pibls.Initial(u, -sp.sin(sp.pi * x))],
     )
-    usual, calls = Shifted.of.__func__, 0  # type: ignore[attr-defined]
+    usual, calls = ShiftedFactorization.of.__func__, 0  # type: ignore[attr-defined]
 
     def of(cls: Any, *given: Any) -> Any:
         nonlocal calls
@@ -128,14 +128,16 @@ def test_an_evolution_is_kept_as_far_as_memory_sufficed(monkeypatch: pytest.Monk
             raise MemoryError
         return usual(cls, *given)
 
-    monkeypatch.setattr(Shifted, "of", classmethod(of))
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
-    plan = WindowPlan(bench, Budget(time.perf_counter(), None, 200), way=InMoments())
+    monkeypatch.setattr(ShiftedFactorization, "of", classmethod(of))
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8)
+    plan = TimeWindowStrategy(
+        context, Budget(time.perf_counter(), None, 200), discretization=CollocationInSpace()
+    )
     plan.advance()
     assert calls == 8, "once in the first solution, once in the second"
     assert plan.status is pibls.Status.MEMORY_LIMIT
     until, why = plan.notes["stopped"]
     assert 0 < until < 1
-    assert why == "the memory is not enough to go on"
+    assert why == "there is not enough memory to continue"
     assert plan.best is not None
-    assert plan.best.relative < 1e-4
+    assert plan.best.relative_residual < 1e-4

@@ -12,9 +12,9 @@ import sympy as sp
 from scipy.special import erf
 
 import pibls
-from pibls.analysis.corners.clashes import clashes
+from pibls.analysis.corners.compatibility import incompatible_conditions
 from pibls.basis import ProductBasis
-from pibls.nonlinear.stages import stages
+from pibls.nonlinear.radau_stages import radau_stages
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
@@ -23,14 +23,14 @@ u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
 @pytest.mark.parametrize("s", [3, 8, 11])
 def test_moments_are_of_the_order_2s_minus_1(s: int) -> None:
     """y' = -y over one window, and t^s exactly."""
-    st = stages(s)
-    rates = st.rates(st.nodes**s, [np.zeros(())], 1, 1.0)
+    st = radau_stages(s)
+    rates = st.time_derivatives(st.nodes**s, [np.zeros(())], 1, 1.0)
     np.testing.assert_allclose(rates[1], s * st.nodes ** (s - 1), atol=1e-11)
     h = 0.5
-    y = np.linalg.solve(st.derivative / h + np.eye(s), -st.start / h)
+    y = np.linalg.solve(st.derivative / h + np.eye(s), -st.start_weights / h)
     assert abs(y[-1] - np.exp(-h)) < max(h ** (2 * s) / 10.0, 1e-14)
     R = np.random.default_rng(0).standard_normal((4, s))
-    np.testing.assert_allclose(st.together(st.apart(R)), R, atol=1e-7)
+    np.testing.assert_allclose(st.from_eigenbasis(st.to_eigenbasis(R)), R, atol=1e-7)
 
 
 @pytest.mark.parametrize("repeated", [(), (0,)])
@@ -42,7 +42,7 @@ def test_products_have_exact_derivatives(repeated: tuple[int, ...]) -> None:
     (mixed,) = basis.jets(X, [(1, 1)])
     np.testing.assert_allclose((plus - minus) / (2 * h), mixed, atol=1e-6)
     w = np.arange(20.0)
-    np.testing.assert_allclose(basis.sums(X, [((1, 1), w)])[0], mixed @ w, rtol=1e-12)
+    np.testing.assert_allclose(basis.linear_combinations(X, [((1, 1), w)])[0], mixed @ w, rtol=1e-12)
     if repeated:
         ends = np.array([[-0.4, 1.2], [1.0, 1.2]])
         (table,) = basis.jets(ends, [(2, 0)])
@@ -311,7 +311,7 @@ def test_no_unit_of_time_decides_about_a_bar(unit: Any, roots: tuple[float, ...]
             pibls.Initial(u.diff(t), 0),
         ],
     )
-    assert clashes(problem) == ()
+    assert incompatible_conditions(problem) == ()
     solution = pibls.solve(problem)
     assert solution.converged
     assert len(solution.windows) < 60
@@ -338,7 +338,7 @@ def test_a_wall_that_is_hot_from_a_moment_on(later: Any) -> None:
     ((began, since),) = solution.notes["layers"]
     assert began == 0.35 < since < 0.3501
     assert "promised" not in solution.notes
-    assert "What switches does not fit" in solution.message
+    assert "Data that change abruptly" in solution.message
     rng = np.random.default_rng(0)
     X, T = rng.random((2, 300))
     T[:100] = since + 10.0 ** rng.uniform(-6, -1, 100)

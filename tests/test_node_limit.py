@@ -55,10 +55,10 @@ PROBLEMS = {
 }
 LEAST = {"inclusion": 38, "two unknowns": 4}
 LIMITS = {
-    "Whole": lambda n: n,
-    "Pieces": lambda n: n,
-    "Cells": lambda n: 25 * n,
-    "Lattice": lambda n: n * n // 4,
+    "SingleDomainSpace": lambda n: n,
+    "SubdomainSpace": lambda n: n,
+    "CellSpace": lambda n: 25 * n,
+    "TensorGridSpace": lambda n: n * n // 4,
 }
 
 

@@ -12,56 +12,60 @@ import sympy as sp
 
 import pibls
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.evolutions.time_stepping import Course
-from pibls.adaptive.evolutions.trajectory import Demand
+from pibls.adaptive.evolutions.time_stepping import TimeInterval
+from pibls.adaptive.evolutions.trajectory import Tolerances
 from pibls.adaptive.ode import companion_solution as shadows
-from pibls.adaptive.ode.orbit import Orbit
-from pibls.adaptive.ode.strategy import OrbitPlan, _with_rounding, setting_of
+from pibls.adaptive.ode.integrator import ODEIntegrator
+from pibls.adaptive.ode.strategy import ODEStrategy, _with_rounding, ode_setup
 from pibls.adaptive.thresholds import DEFAULT
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import ErrorEstimate
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 from pibls.status import Status
-from tests.made import found
+from tests.strategy_helpers import make_candidate
 
 t = sp.Symbol("t")
-ASKED = Demand(1e-9, 1e-6)
+ASKED = Tolerances(1e-9, 1e-6)
 
 
-class Stub(Orbit):
+class Stub(ODEIntegrator):
     """Windows whose tail and residual are what they are told to be."""
 
     def __init__(self, tail: Any = 0.0, residual: Any = 0.0, *, settles: bool = True) -> None:
         line = SimpleNamespace(is_linear=False, groups=())
         self.collocation = SimpleNamespace(radau=SimpleNamespace(s=32, size=33), line=line)  # type: ignore[assignment]
-        self.asked, self.check, self.settles = ASKED, lambda *_: None, settles
-        self.__dict__["course"] = Course(0.0, 1.0)
-        self._done, self._sizes, self._natural = [], np.ones(1), np.zeros(1)
+        self.tolerances, self.check, self.settles = ASKED, lambda *_: None, settles
+        self.__dict__["time_interval"] = TimeInterval(0.0, 1.0)
+        self._done, self._magnitudes, self._natural_magnitudes = [], np.ones(1), np.zeros(1)
         self._tail, self._left = tail, residual
         self.lengths: list[float] = []
 
-    def _guess(self, state: Any, last: Any, t: float, half: float) -> Any:
+    def _constant_guess(self, state: Any, last: Any, t: float, half: float) -> Any:
         self.lengths.append(2.0 * half)
         return SimpleNamespace(half=half)
 
-    def _within(self, state: Any, longer: Any, half: float) -> Any:
-        return self._guess(state, None, 0.0, half)
+    def _restricted_guess(self, state: Any, longer: Any, half: float) -> Any:
+        return self._constant_guess(state, None, 0.0, half)
 
-    def _settle(self, piece: Any) -> Any:
-        return SimpleNamespace(piece=piece, natural=np.zeros(1), half=piece.half) if self.settles else None
+    def _solve_window(self, piece: Any) -> Any:
+        return (
+            SimpleNamespace(window=piece, balanced_sizes=np.zeros(1), half=piece.half)
+            if self.settles
+            else None
+        )
 
     def _spectrum(self, settled: Any) -> Any:
         tail = self._tail(2.0 * settled.half) if callable(self._tail) else self._tail
         return None, np.full(32, tail), np.ones(1)
 
-    def _residual(self, settled: Any) -> float:
+    def _residual_indicator(self, settled: Any) -> float:
         return float(self._left)
 
-    def _told(self, settled: Any) -> Any:
+    def _relative_residuals(self, settled: Any) -> Any:
         return np.array([self._left])
 
     def tried(self, length: float = 0.1) -> Any:
-        return self._window((), None, 0.0, length)
+        return self._accepted_window((), None, 0.0, length)
 
 
 def test_where_newton_does_not_settle() -> None:
@@ -73,7 +77,7 @@ def test_where_newton_does_not_settle() -> None:
 
 @pytest.mark.parametrize(("times", "accepted"), [(5.0, True), (40.0, False)])
 def test_a_tail_that_a_window_may_have(times: float, accepted: bool) -> None:
-    one = Stub(lambda h: times * ASKED.tail if h > 0.09 else 0.0)
+    one = Stub(lambda h: times * ASKED.spectral_tail if h > 0.09 else 0.0)
     one.tried()
     assert (len(one.lengths) == 1) is accepted
 
@@ -82,7 +86,7 @@ def test_a_tail_that_a_window_may_have(times: float, accepted: bool) -> None:
 def test_the_length_after_one_that_was_accepted(
     factor: float, low: float, high: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Orbit, "_factor", lambda *_: factor)
+    monkeypatch.setattr(ODEIntegrator, "_growth_factor", lambda *_: factor)
     _, _, length = Stub().tried(0.1)
     assert low < length / 0.1 < high
 
@@ -103,24 +107,24 @@ def test_what_much_shorter_windows_leave_too_is_rounding(worst: float, left: boo
 )
 def test_how_much_longer_the_next_window_may_be(reached: int, share: float, factor: float) -> None:
     one = Stub()
-    one.asked = Demand(1e-10, 1e-8)
+    one.tolerances = Tolerances(1e-10, 1e-8)
     relative = np.where(np.arange(32) < reached, 1.0, 1e-11)
-    found_factor = one._factor(relative, share * one.asked.residual, 1.0)
+    found_factor = one._growth_factor(relative, share * one.tolerances.residual, 1.0)
     assert 0.9 * factor < found_factor < 1.1 * factor
 
 
 # -- the plan --
 
 
-def problem(unknowns: int, rate: float = 1.0) -> Bench:
+def problem(unknowns: int, rate: float = 1.0) -> ValidationContext:
     w = [sp.Function(f"w{k}")(t) for k in range(unknowns)]
     equations = [one.diff(t) + rate * one + one**3 for one in w]
     made = pibls.Problem(pibls.Interval(t, 0, 1), equations, [pibls.Initial(one, 1) for one in w])
-    return Bench.of(lower(made), made.domain, 0, 1e-6)
+    return ValidationContext.of(compile_problem(made), made.domain, 0, 1e-6)
 
 
 def test_points_of_a_window() -> None:
-    few, many = (setting_of(b.lowered, b.evolution) for b in (problem(2), problem(6)))
+    few, many = (ode_setup(b.compiled, b.evolution) for b in (problem(2), problem(6)))
     assert few is not None
     assert many is not None
     assert 28 <= few.collocation.radau.s <= 40
@@ -129,52 +133,52 @@ def test_points_of_a_window() -> None:
 
 @pytest.mark.parametrize(("rate", "least", "most"), [(1.0, 0.02, 0.6), (1000.0, 2e-5, 6e-4)])
 def test_the_first_window(rate: float, least: float, most: float) -> None:
-    bench = problem(1, rate)
-    setting = setting_of(bench.lowered, bench.evolution)
+    context = problem(1, rate)
+    setting = ode_setup(context.compiled, context.evolution)
     assert setting is not None
-    assert bench.evolution is not None
-    orbit = Orbit(bench.evolution, setting.collocation, setting.beginning, ASKED)
-    state = orbit.beginning.state
-    orbit._sizes = np.concatenate([np.abs(s[:, :1]).max(axis=1, initial=0.0) for s in state])
-    orbit._natural = np.zeros_like(orbit._sizes)
+    assert context.evolution is not None
+    orbit = ODEIntegrator(context.evolution, setting.collocation, setting.initial_values, ASKED)
+    state = orbit.initial_values.state
+    orbit._magnitudes = np.concatenate([np.abs(s[:, :1]).max(axis=1, initial=0.0) for s in state])
+    orbit._natural_magnitudes = np.zeros_like(orbit._magnitudes)
     assert least < orbit._first_length(state, 0.0) < most
 
 
 def orbit_plan() -> Any:
-    return OrbitPlan(problem(1), Budget(0.0, None, 4000))
+    return ODEStrategy(problem(1), Budget(0.0, None, 4000))
 
 
-@pytest.mark.parametrize(("times", "status"), [(0.5, Status.FLOOR), (5.0, None)])
+@pytest.mark.parametrize(("times", "status"), [(0.5, Status.ROUNDING_LIMIT), (5.0, None)])
 def test_what_is_asked_for_next(times: float, status: Status | None, monkeypatch: pytest.MonkeyPatch) -> None:
     one = orbit_plan()
-    one.asked = Demand(times * DEFAULT.window_floor[0], 1e-6)
-    monkeypatch.setattr(OrbitPlan, "excess", lambda *_: 2e-6)
-    monkeypatch.setattr(OrbitPlan, "_tell", lambda *_: None)
-    before = one.asked.residual
-    one._conclude(SimpleNamespace(stopped=None), found(1e-6))
+    one.tolerances = Tolerances(times * DEFAULT.window_rounding[0], 1e-6)
+    monkeypatch.setattr(ODEStrategy, "relative_error", lambda *_: 2e-6)
+    monkeypatch.setattr(ODEStrategy, "_report", lambda *_: None)
+    before = one.tolerances.residual
+    one._conclude(SimpleNamespace(stopped=None), make_candidate(1e-6))
     assert one.status is status
     if status is None:
-        assert 0.02 < one.asked.residual / before < 0.1
+        assert 0.02 < one.tolerances.residual / before < 0.1
 
 
 def test_what_an_orbit_is_asked_for_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     one = orbit_plan()
-    monkeypatch.setattr(OrbitPlan, "_follow", lambda _: None)
+    monkeypatch.setattr(ODEStrategy, "_integrate", lambda _: None)
     one.advance()
-    assert 1e-6 < one.asked.residual < 1e-5
-    assert 3e-11 < one.asked.tail < 3e-10
+    assert 1e-6 < one.tolerances.residual < 1e-5
+    assert 3e-11 < one.tolerances.spectral_tail < 3e-10
 
 
 def test_places_reports_and_work() -> None:
     one = orbit_plan()
-    assert one.offer() is not None
-    assert 128 <= len(one._where(SimpleNamespace(edges=np.linspace(0.0, 1.0, 3))).all) <= 1024
+    assert one.estimate_cost() is not None
+    assert 128 <= len(one._comparison_points(SimpleNamespace(edges=np.linspace(0.0, 1.0, 3))).all) <= 1024
     for windows in range(1, 101):
         one._check(0.0, windows)
     assert 4 <= len(one.budget.history) <= 16
     one.advance()
     steps = one.best.outcome.steps
-    assert 5e-5 < one.budget.worked / steps < 1e-3
+    assert 5e-5 < one.budget.work_done / steps < 1e-3
 
 
 def test_what_rounding_alone_makes_of_both_is_added() -> None:
@@ -202,7 +206,7 @@ def test_steps_to_the_second_orbit(
     points: list[int] = []
 
     class Second(SimpleNamespace):
-        def improve(self, _: Any) -> float:
+        def newton_step(self, _: Any) -> float:
             made.append(changes[len(made)])
             return made[-1]
 
@@ -213,13 +217,13 @@ def test_steps_to_the_second_orbit(
         points.append(n)
 
     windows = SimpleNamespace(edges=np.zeros(2))
-    monkeypatch.setattr(shadows, "_Second", lambda *_: Second(jumps={}, together=windows))
-    for name in ("Together", "Collocation"):
+    monkeypatch.setattr(shadows, "_CompanionWindows", lambda *_: Second(jumps={}, windows=windows))
+    for name in ("LinearizedWindows", "Collocation"):
         monkeypatch.setattr(shadows, name, lambda *_: None)
     monkeypatch.setattr(shadows, "Radau", SimpleNamespace(of=of))
-    monkeypatch.setattr(shadows, "_halved", lambda *_: (np.zeros(2), None, None, None))
-    path: Any = SimpleNamespace(line=None, steps=(), sizes=None)
+    monkeypatch.setattr(shadows, "_halved_windows", lambda *_: (np.zeros(2), None, None, None))
+    path: Any = SimpleNamespace(equations=None, windows=(), magnitudes=None)
     first: Any = SimpleNamespace(radau=SimpleNamespace(s=32, order=1))
-    shadows.shadow(path, first, set())
+    shadows.companion_solution(path, first, set())
     assert least <= len(made) <= most
     assert 20 <= points[0] <= 28

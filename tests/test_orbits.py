@@ -17,13 +17,13 @@ from numpy.polynomial import legendre
 
 import pibls
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.evolutions.trajectory import LATE, Demand
-from pibls.adaptive.ode.orbit import Orbit
-from pibls.adaptive.ode.strategy import OrbitPlan, setting_of
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.evolutions.trajectory import TIME_LIMIT_REACHED, Tolerances
+from pibls.adaptive.ode.integrator import ODEIntegrator
+from pibls.adaptive.ode.strategy import ODEStrategy, ode_setup
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.basis import Chebyshev
 from pibls.basis.polynomials.radau import Radau
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 
 t, x = sp.symbols("t x")
 u, v, w = (sp.Function(name)(t) for name in "uvw")
@@ -59,7 +59,7 @@ def test_integrals_and_jets_are_those_of_the_function() -> None:
     np.testing.assert_allclose(r.integrals[1] @ eta, -3 * np.sin(3 * xi) - 3 * np.sin(3), atol=1e-13)
     z = np.concatenate([[np.cos(3), 3 * np.sin(3)], eta])
     expected = [np.cos(3 * xi), -3 * np.sin(3 * xi), -9 * np.cos(3 * xi)]
-    np.testing.assert_allclose((z @ r.jets[2]).reshape(3, -1), expected, atol=1e-13)
+    np.testing.assert_allclose((z @ r.derivative_tables[2]).reshape(3, -1), expected, atol=1e-13)
     T = np.polynomial.chebyshev.chebval(xi, z @ r.coefficients[2])
     np.testing.assert_allclose(T, np.cos(3 * xi), atol=1e-13)
 
@@ -176,7 +176,7 @@ def test_where_digits_are_lost_it_says_when() -> None:
     assert np.abs(solution(s) - np.sin(s)).max() <= solution.error.max
     times, errors = solution.error.over_time()
     assert errors[times < 1].max() < 1e-4
-    assert "No digit is left" in solution.explanation
+    assert "No digit is correct" in solution.explanation
 
 
 def test_many_windows_are_one_function(tmp_path: Path) -> None:
@@ -210,8 +210,8 @@ def test_parameters_move_the_orbit() -> None:
     ids=["no evolution", "a beginning that is not linear", "a beginning by the highest rate"],
 )
 def test_what_is_left_to_others(problem: pibls.Problem) -> None:
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
-    assert setting_of(bench.lowered, bench.evolution) is None
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8)
+    assert ode_setup(context.compiled, context.evolution) is None
 
 
 # --- what is stored -------------------------------------------------------------------------------
@@ -243,31 +243,33 @@ def test_a_spring_that_switches_where_no_number_is(wave: sp.Expr, period: sp.Exp
         assert abs(solution(b) - y[0]) <= solution.error.max + 1e-13
 
 
-@pytest.mark.parametrize("why", [LATE, "a window could not be solved there"])
+@pytest.mark.parametrize("why", [TIME_LIMIT_REACHED, "a window could not be solved there"])
 def test_a_tighter_orbit_that_ends_early_does_not_replace_a_whole_one(
     monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     """Whether its time was over or it could not go on: what was found before reaches the end."""
     problem = on(20, [u.diff(t, 2) + sp.sin(u)], (u, 1), (u.diff(t), 0))
-    bench = Bench.of(lower(problem), problem.domain, 0, 1e-13)
-    plan = OrbitPlan(bench, Budget(0.0, None, 4000), asked=Demand(1e-6, 1e-6))
-    assert plan.offer() is not None
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-13)
+    plan = ODEStrategy(context, Budget(0.0, None, 4000), tolerances=Tolerances(1e-6, 1e-6))
+    assert plan.estimate_cost() is not None
     plan.advance()
     whole, error = plan.best, plan.error
     assert plan.status is None
     assert error.checked
-    run = Orbit.run
+    run = ODEIntegrator.run
 
-    def cut(orbit: Orbit) -> Any:
+    def cut(orbit: ODEIntegrator) -> Any:
         path = run(orbit)
-        return replace(path, steps=path.steps[:4], stopped=why)
+        return replace(path, windows=path.windows[:4], stopped=why)
 
-    monkeypatch.setattr(Orbit, "run", cut)
+    monkeypatch.setattr(ODEIntegrator, "run", cut)
     plan.advance()
     assert plan.best is whole
     assert plan.error is error
     assert "stopped" not in plan.notes
-    assert plan.status is (pibls.Status.TIME_LIMIT if why == LATE else pibls.Status.FLOOR)
+    assert plan.status is (
+        pibls.Status.TIME_LIMIT if why == TIME_LIMIT_REACHED else pibls.Status.ROUNDING_LIMIT
+    )
 
 
 # --- a start at which the equation is singular ----------------------------------------------------
@@ -314,7 +316,7 @@ def test_orbits_that_part_are_compared_until_they_do() -> None:
     equations = [u.diff(t, 2) + u + 2 * u * v, v.diff(t, 2) + v + u**2 - v**2]
     start = (u, 0.5), (u.diff(t), 0), (v, 0), (v.diff(t), 0.24)
     solution = solved(on(400, equations, *start), tol=1e-6, time_limit=20)
-    assert solution.status is pibls.Status.FLOOR
+    assert solution.status is pibls.Status.ROUNDING_LIMIT
     assert solution.windows[-1][1] == 400
     assert 250 < solution.notes["lost"] < 350
     times, errors = solution.error.over_time()

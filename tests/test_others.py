@@ -59,7 +59,7 @@ def test_an_eigenvalue_is_the_one_that_was_guessed() -> None:
 
 def test_a_guess_that_is_no_number_is_refused() -> None:
     problem = pibls.Problem(LINE, [u.diff(x, 2) + sp.exp(u)], [pibls.Dirichlet(u, 0)])
-    with pytest.raises(pibls.ProblemError, match="guess: expected finite values inside of the domain"):
+    with pytest.raises(pibls.ProblemError, match="guess: expected finite values inside the domain"):
         pibls.solve(problem, guess=sp.sqrt(x - sp.Rational(1, 2)))
 
 

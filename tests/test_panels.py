@@ -1,4 +1,4 @@
-"""Factorisations in panels: the same factors as one call of LAPACK, with the deadline checked on the way."""
+"""Factorizations in panels: the same factors as one LAPACK call, with deadline checks between panels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
-from pibls.deadline import OutOfTimeError, asked
 from pibls.linalg import PivotedQR, RidgeQR, panels
-from pibls.linalg.rows import Rows
+from pibls.linalg.streamed_matrix import StreamedMatrix
+from pibls.runtime.deadline import OutOfTimeError, deadline
 
 
 def random(rows: int, columns: int, seed: int = 0) -> Array:
@@ -21,61 +21,61 @@ def random(rows: int, columns: int, seed: int = 0) -> Array:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A moment that even small matrices take longer than."""
-    monkeypatch.setattr(panels, "MOMENT", 1e5)
-    monkeypatch.setattr(panels, "LONG", 1e5)
+def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lower the operation limits so that small matrices are factored in several panels."""
+    monkeypatch.setattr(panels, "OPERATIONS_BETWEEN_CHECKS", 1e5)
+    monkeypatch.setattr(panels, "MAX_OPERATIONS_ONE_CALL", 1e5)
     monkeypatch.setattr(panels, "_WIDTH", 32)
 
 
-def close(found: Array, wanted: Array) -> bool:
+def is_close(found: Array, wanted: Array) -> bool:
     return bool(np.abs(found - wanted).max() <= 1e-13 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("shape", [(300, 150), (300, 128), (60, 150)])
-@pytest.mark.usefixtures("short")
-def test_panels_have_the_factors_of_one_call(shape: tuple[int, int]) -> None:
-    """So that what applies the one applies the other, too."""
+@pytest.mark.usefixtures("small_panels")
+def test_panels_give_the_factors_of_one_call(shape: tuple[int, int]) -> None:
+    """The routines that apply one factorization can therefore apply the other."""
     m, block = shape[1], 16
     triangle = np.triu(random(m, m, 1))
     R, V, T, _ = lapack.dtpqrt(0, block, triangle, random(*shape))
     found = panels.tpqrt(triangle.copy(order="F"), random(*shape), block)
-    assert close(np.triu(found[0]), np.triu(R))
-    assert close(found[1], V)
-    for start in range(0, m, block):  # of each block the triangle counts
+    assert is_close(np.triu(found[0]), np.triu(R))
+    assert is_close(found[1], V)
+    for start in range(0, m, block):  # only the upper triangle of each block is used
         some = slice(start, min(start + block, m))
-        assert close(np.triu(found[2][: some.stop - start, some]), np.triu(T[: some.stop - start, some]))
+        assert is_close(np.triu(found[2][: some.stop - start, some]), np.triu(T[: some.stop - start, some]))
     above, below = random(m, 40, 2), random(shape[0], 40, 3)
     for trans in "NT":
         one = lapack.dtpmqrt(0, V, T, above, below, trans=trans)
         several = panels.tpmqrt(V, T, above.copy(order="F"), below.copy(order="F"), trans)
-        assert close(several[0], one[0])
-        assert close(several[1], one[1])
+        assert is_close(several[0], one[0])
+        assert is_close(several[1], one[1])
     for number in (0, 1):
-        assert close(panels.trtrs(R, above, number), lapack.dtrtrs(R, above, trans=number)[0])
+        assert is_close(panels.trtrs(R, above, number), lapack.dtrtrs(R, above, trans=number)[0])
 
 
-@pytest.mark.usefixtures("short")
-def test_reflectors_of_a_tall_matrix() -> None:
+@pytest.mark.usefixtures("small_panels")
+def test_geqrf_of_a_tall_matrix() -> None:
     A = random(400, 150)
     reflectors, tau, _, _ = lapack.dgeqrf(A)
     found = panels.geqrf(A.copy(order="F"), 64 * 150)
-    assert close(found[0], reflectors)
-    assert close(found[1], tau)
+    assert is_close(found[0], reflectors)
+    assert is_close(found[1], tau)
 
 
-@pytest.mark.usefixtures("short")
-def test_orthonormal_columns_of_a_tall_matrix() -> None:
+@pytest.mark.usefixtures("small_panels")
+def test_qr_of_a_tall_matrix() -> None:
     A = random(400, 150)
     Q, R = panels.qr(A)
     wanted = linalg.qr(A, mode="economic")
-    assert close(Q, wanted[0])
-    assert close(R, wanted[1])
+    assert is_close(Q, wanted[0])
+    assert is_close(R, wanted[1])
 
 
 @pytest.mark.parametrize("imaginary", [0.0, 1.0j])
-@pytest.mark.usefixtures("short")
-def test_triangles_of_a_square_matrix(imaginary: complex) -> None:
+@pytest.mark.usefixtures("small_panels")
+def test_lu_of_a_square_matrix(imaginary: complex) -> None:
     A = random(150, 150) + (imaginary * random(150, 150, 1) if imaginary else 0.0)
     lu, pivots = panels.lu_factor(A)
     wanted = linalg.lu_factor(A)
@@ -88,13 +88,13 @@ def test_triangles_of_a_square_matrix(imaginary: complex) -> None:
 FACTORED: dict[str, Callable[[Array], Any]] = {
     "ridge": lambda A: RidgeQR().factor(A),
     "pivoted": lambda A: PivotedQR().factor(A),
-    "streamed": lambda A: RidgeQR().factor(Rows(A.shape, lambda: iter([A[:200], A[200:]]))),
+    "streamed": lambda A: RidgeQR().factor(StreamedMatrix(A.shape, lambda: iter([A[:200], A[200:]]))),
 }
 
 
 @pytest.mark.parametrize("name", FACTORED)
-@pytest.mark.usefixtures("short")
-def test_the_deadline_is_checked_on_the_way(name: str) -> None:
+@pytest.mark.usefixtures("small_panels")
+def test_deadline_is_checked_between_panels(name: str) -> None:
     checks = 0
 
     def check(_: str) -> None:
@@ -104,12 +104,12 @@ def test_the_deadline_is_checked_on_the_way(name: str) -> None:
             raise OutOfTimeError
 
     A = random(400, 150)
-    with asked(check), pytest.raises(OutOfTimeError):
+    with deadline(check), pytest.raises(OutOfTimeError):
         FACTORED[name](A).apply(A[:, 0])
     b = A @ np.arange(150.0)
     assert np.allclose(FACTORED[name](A).apply(b), np.arange(150.0), rtol=1e-9, atol=1e-9)
 
 
-def test_a_factorisation_of_a_moment_is_one_call() -> None:
-    with asked(lambda step: pytest.fail(f"checked: {step}")):
+def test_small_factorization_is_one_call() -> None:
+    with deadline(lambda step: pytest.fail(f"checked: {step}")):
         panels.tpqrt(np.eye(100, order="F"), random(200, 100), 16)

@@ -1,4 +1,4 @@
-"""The classical peers: Newmark-beta and SciPy's solve_bvp, each on what it can do."""
+"""The classical peers: Newmark-beta and SciPy's solve_bvp, each on the cases that it supports."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def max_error(adapter: Adapter, name: str, setting: Setting, folder: Path) -> fl
 @pytest.mark.parametrize("adapter", [NEWMARK, BVP], ids=lambda a: a.name)
 def test_one_setting_for_the_table(adapter: Adapter) -> None:
     assert adapter.missing() is None
-    can = 0
+    supported = 0
     for name in pibls.cases:
         try:
             settings = adapter.settings(pibls.cases[name])
         except CannotError:
             continue
-        can += 1
+        supported += 1
         assert sum(s.table for s in settings) == 1
         assert len({s.label for s in settings}) == len(settings) >= 3
-    assert can == {"newmark": 1, "solve-bvp": 5}[adapter.name]
+    assert supported == {"newmark": 1, "solve-bvp": 5}[adapter.name]
 
 
 @pytest.mark.parametrize(("beta", "order"), [(1.0 / 4.0, 2.0), (1.0 / 12.0, 4.0)])
@@ -53,7 +53,7 @@ def test_newmark_converges_at_its_order(beta: float, order: float) -> None:
     assert np.abs(rates - order).max() < 0.15
 
 
-def test_newmark_gets_the_source_of_the_case() -> None:
+def test_newmark_uses_the_source_of_the_case() -> None:
     t = sp.Symbol("t")
     u = t * sp.sin(t)
     f = u.diff(t, 2) + 4 * u + sp.sin(u) / 10
@@ -69,7 +69,7 @@ def test_newmark_reaches_the_published_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["TC-1", "TC-2", "TC-3", "TC-9", "TC-10"])
-def test_solve_bvp_follows_its_tolerance(name: str, tmp_path: Path) -> None:
+def test_solve_bvp_meets_its_tolerance(name: str, tmp_path: Path) -> None:
     coarse, fine = (Setting("", {"tol": tol}) for tol in (1e-3, 1e-7))
     first, second = (max_error(BVP, name, setting, tmp_path) for setting in (coarse, fine))
     assert first < 1e-3
@@ -77,7 +77,7 @@ def test_solve_bvp_follows_its_tolerance(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["TC-1", "TC-2", "TC-3", "TC-9", "TC-10"])
-def test_solve_bvp_gets_the_equation_of_the_case(name: str) -> None:
+def test_solve_bvp_uses_the_equation_of_the_case(name: str) -> None:
     """The exact solution satisfies it, and the Jacobian is that of the right-hand side."""
     case = pibls.cases[name]
     problem = scipy_bvp.equation(case)
@@ -96,7 +96,7 @@ def test_solve_bvp_gets_the_equation_of_the_case(name: str) -> None:
         np.testing.assert_allclose(J[:, k], difference, rtol=0, atol=1e-4)
 
 
-def test_they_say_why_they_cannot() -> None:
+def test_unsupported_cases_are_explained() -> None:
     with pytest.raises(CannotError, match="ordinary"):
         BVP.settings(pibls.cases["TC-5"])
     with pytest.raises(CannotError, match="equations of motion"):

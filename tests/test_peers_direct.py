@@ -1,4 +1,4 @@
-"""TFC, pyRFM and PyPIELM on small cases, and the parts of their adapters that can be checked alone."""
+"""TFC, pyRFM and PyPIELM on small cases, and unit tests of their adapters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _adapter(name: str) -> Adapter:
 
 
 def _run(adapter: Adapter, case: str, values: dict[str, Any], tmp_path: Path) -> tuple[float, Outcome]:
-    """The largest error at random points of a run with these values in place of the setting's."""
+    """Run with some of the setting's values replaced; return the largest error at random points."""
     there = pibls.cases[case]
     first = adapter.settings(there)[0]
     X = there.problem.domain.interior(200, np.random.default_rng(5))
@@ -41,7 +41,7 @@ def _run(adapter: Adapter, case: str, values: dict[str, Any], tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("case", list(pibls.cases))
-def test_every_case_has_growing_settings_and_one_of_them_for_the_table(name: str, case: str) -> None:
+def test_last_setting_of_every_case_is_for_the_table(name: str, case: str) -> None:
     settings = peers.adapter(name).settings(pibls.cases[case])
     assert 3 <= len(settings) <= 6
     assert [s.table for s in settings] == [False] * (len(settings) - 1) + [True]
@@ -49,7 +49,7 @@ def test_every_case_has_growing_settings_and_one_of_them_for_the_table(name: str
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_adapter_says_what_it_needs_and_what_was_done_for_it(name: str) -> None:
+def test_adapter_states_installation_and_fairness(name: str) -> None:
     adapter = peers.adapter(name)
     assert adapter.name == name
     assert adapter.install.startswith("pip install")
@@ -64,14 +64,14 @@ def test_the_adapter_says_what_it_needs_and_what_was_done_for_it(name: str) -> N
         ("TC-7", {"degree": 10, "points": 14}, 1e-2),
     ],
 )
-def test_tfc(case: str, values: dict[str, Any], tolerance: float, tmp_path: Path) -> None:
+def test_tfc_error_is_small(case: str, values: dict[str, Any], tolerance: float, tmp_path: Path) -> None:
     error, outcome = _run(_adapter("tfc"), case, values, tmp_path)
     assert error < tolerance
     assert outcome.compile_seconds > 0
 
 
 @pytest.mark.parametrize("case", ["TC-5", "TC-7", "TC-8", "TC-10"])
-def test_the_constrained_expression_meets_the_conditions_whatever_the_coefficients_are(case: str) -> None:
+def test_constrained_expression_meets_conditions_for_any_coefficients(case: str) -> None:
     _adapter("tfc")
     from benchmarks.peers.tfc_peer import constrained, free_function
 
@@ -102,7 +102,7 @@ def test_the_constrained_expression_meets_the_conditions_whatever_the_coefficien
         ("TC-7", {"subdomains": 1, "features": 100, "points": 16}, 1e-2),
     ],
 )
-def test_pyrfm(case: str, values: dict[str, Any], tolerance: float, tmp_path: Path) -> None:
+def test_pyrfm_error_is_small(case: str, values: dict[str, Any], tolerance: float, tmp_path: Path) -> None:
     error, _ = _run(_adapter("pyrfm"), case, values, tmp_path)
     assert error < tolerance
 
@@ -116,7 +116,7 @@ def test_pyrfm(case: str, values: dict[str, Any], tolerance: float, tmp_path: Pa
         ("TC-11", {"features": 100, "points": 18}, 1e-2),
     ],
 )
-def test_pypielm(case: str, values: dict[str, Any], tolerance: float, tmp_path: Path) -> None:
+def test_pypielm_error_is_small(case: str, values: dict[str, Any], tolerance: float, tmp_path: Path) -> None:
     error, outcome = _run(_adapter("pypielm"), case, values, tmp_path)
     assert error < tolerance
     linear = pibls.cases[case].problem.is_linear
@@ -125,13 +125,13 @@ def test_pypielm(case: str, values: dict[str, Any], tolerance: float, tmp_path: 
 
 
 @pytest.mark.parametrize("case", list(pibls.cases))
-def test_the_translated_equations_vanish_for_the_exact_solution(case: str) -> None:
+def test_translated_equations_vanish_for_the_exact_solution(case: str) -> None:
     there = pibls.cases[case]
     for statement in there.problem.statements:
         equation = Equation.of(statement.form)
         sites = points_on(there.problem, statement.region, 6)
         assert all(np.all(there.problem.domain.contains(X)) for X in sites)
-        # Difference quotients stand at the boundary on both sides of it: the exact solution goes on there.
+        # Difference quotients at the boundary use points on both sides: the exact solution extends there.
         x = sites[0].T
         r = equation.rest(*x, *(_difference(there, sites[0], alpha) for alpha, _ in equation.bent))
         size = np.ones_like(r)

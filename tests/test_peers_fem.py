@@ -37,20 +37,20 @@ def error(adapter: Adapter, name: str, order: int, nx: int, ny: int) -> float:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("name", PLANE)
-def test_a_small_mesh_at_order_8(system: str, name: str) -> None:
+def test_error_on_a_small_mesh_at_order_8(system: str, name: str) -> None:
     assert error(available(system), name, 8, 4, 2) < 1e-5
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_order_of_convergence_is_the_elements(system: str) -> None:
-    # u in L∞ to order p + 1 as the mesh is halved.
+def test_convergence_order_is_that_of_the_elements(system: str) -> None:
+    # The error of u in L∞ decreases with order p + 1.
     coarse, fine = (error(available(system), "TC-5", 4, n, n) for n in (4, 8))
     assert np.log2(coarse / fine) > 4.5
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("nx", [1, 2, 3])
-def test_a_periodic_side_on_few_elements(system: str, nx: int) -> None:
+def test_periodic_condition_on_few_elements(system: str, nx: int) -> None:
     assert error(available(system), "TC-7", 12, nx, 1) < 1e-5
 
 
@@ -65,12 +65,12 @@ def test_one_setting_is_for_the_table(system: str) -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_an_interval_is_refused(system: str) -> None:
+def test_interval_is_rejected(system: str) -> None:
     with pytest.raises(CannotError, match="1D cases have solve_bvp and FEniCS"):
         peers.adapter(system).settings(pibls.cases["TC-2"])
 
 
-def test_the_data_come_from_the_statement() -> None:
+def test_data_are_read_from_the_problem() -> None:
     x, t = sp.symbols("x t")
     wave, burgers = plane_of(pibls.cases["TC-8"]), plane_of(pibls.cases["TC-11"])
     assert wave.kind == "advection"
@@ -82,6 +82,6 @@ def test_the_data_come_from_the_statement() -> None:
     assert plane_of(pibls.cases["TC-7"]).periodic
 
 
-def test_a_busy_machine_is_told() -> None:
+def test_busy_machine_is_reported() -> None:
     assert busy(1.0, 0.99) == ""
     assert "0.1 s of processor time" in busy(1.0, 0.1)

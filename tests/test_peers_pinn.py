@@ -1,4 +1,4 @@
-"""The PINNs of the comparison: the translation into DeepXDE, training, interruption, cap."""
+"""The PINNs of the comparison: translation into DeepXDE, training, interruption, time cap."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ needs_deepxde = pytest.mark.skipif(_ABSENT is not None, reason=f"{_ABSENT}; {PIN
 
 
 @pytest.fixture
-def untouched() -> Iterator[None]:
-    """DeepXDE and torch keep their precision and threads globally: given back to the other tests."""
+def restored_global_state() -> Iterator[None]:
+    """Restore the global precision and thread settings of DeepXDE and torch after the test."""
     training = pytest.importorskip("benchmarks.peers.deepxde_training", reason=PINN1.install)
     torch = training.torch
     kind, threads = training.dde.config.default_float(), torch.get_num_threads()
@@ -32,11 +32,11 @@ def untouched() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-def _task(case: str, scratch: Path, **chosen: Any) -> Task:
-    """A run of PINN #1 with some of its values changed."""
+def _task(case: str, scratch: Path, **changes: Any) -> Task:
+    """Return a task for PINN #1 with some of the setting's values changed."""
     problem = pibls.cases[case]
     setting = PINN1().settings(problem)[0]
-    setting = replace(setting, values={**setting.values, **chosen})
+    setting = replace(setting, values={**setting.values, **changes})
     return Task(problem, setting, 0, held_out(problem)[:500], 1, scratch)
 
 
@@ -45,7 +45,7 @@ def _error(task: Task, outcome: Outcome) -> float:
 
 
 @pytest.mark.parametrize("name", list(pibls.cases))
-def test_as_many_weights_as_pibls(name: str) -> None:
+def test_network_has_as_many_weights_as_pibls(name: str) -> None:
     case = pibls.cases[name]
     wanted = case.published.settings["basis"].size
     layers = matching(len(case.problem.coordinates), wanted)
@@ -62,7 +62,7 @@ def test_one_setting_of_each_case_is_for_the_table(name: str) -> None:
     assert {s.label: s.slow for s in PINN2().settings(pibls.cases[name])} == {"full": True, "capped": True}
 
 
-def _known(name: str) -> Any:
+def _exact_in_torch(name: str) -> Any:
     import torch
 
     pi = torch.pi
@@ -77,14 +77,14 @@ def _known(name: str) -> Any:
 
 @needs_deepxde
 @pytest.mark.parametrize("name", ["TC-5", "TC-7", "TC-8", "TC-9", "TC-10"])
-def test_exact_solution_has_no_loss(name: str, untouched: None) -> None:
-    """Put the exact solution in the place of the network: equations and conditions all hold."""
+def test_exact_solution_has_zero_loss(name: str, restored_global_state: None) -> None:
+    """With the exact solution in place of the network, all equations and conditions hold."""
     import deepxde as dde
     import torch
     from benchmarks.peers.deepxde_problem import posed
 
     dde.config.set_default_float("float64")
-    case, u = pibls.cases[name], _known(name)
+    case, u = pibls.cases[name], _exact_in_torch(name)
 
     def losses(net: Any) -> list[float]:
         data = posed(case.problem, case.published.settings["points"], net, 0)
@@ -100,7 +100,7 @@ def test_exact_solution_has_no_loss(name: str, untouched: None) -> None:
 
 
 @needs_deepxde
-def test_training_reduces_the_error(tmp_path: Path, untouched: None) -> None:
+def test_training_reduces_the_error(tmp_path: Path, restored_global_state: None) -> None:
     errors = []
     for steps in (1, 200):
         task = _task("TC-3", tmp_path, adam_steps=steps)
@@ -119,7 +119,7 @@ class _InterruptedError(Exception):
 @needs_deepxde
 @pytest.mark.parametrize("moment", [("adam", 90), ("lbfgs", 40), ("lbfgs", 120)])
 def test_an_interrupted_run_goes_on(
-    moment: tuple[str, int], tmp_path: Path, untouched: None, monkeypatch: pytest.MonkeyPatch
+    moment: tuple[str, int], tmp_path: Path, restored_global_state: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
     from benchmarks.peers import deepxde_training as training
@@ -156,7 +156,7 @@ def test_an_interrupted_run_goes_on(
 
 
 @needs_deepxde
-def test_a_checkpoint_of_other_settings_is_not_resumed(tmp_path: Path, untouched: None) -> None:
+def test_a_checkpoint_of_other_settings_is_not_resumed(tmp_path: Path, restored_global_state: None) -> None:
     import torch
     from benchmarks.peers.deepxde_training import FILE, earlier
 
@@ -166,7 +166,7 @@ def test_a_checkpoint_of_other_settings_is_not_resumed(tmp_path: Path, untouched
 
 
 @needs_deepxde
-def test_the_cap_is_told(tmp_path: Path, untouched: None) -> None:
+def test_the_cap_is_told(tmp_path: Path, restored_global_state: None) -> None:
     chosen = {"cap_seconds": 0.01, "adam_share": 0.5, "adam_steps": 45_000, "lbfgs_steps": 5000}
     outcome = PINN2().run(_task("TC-2", tmp_path, **chosen))
     step, iterations = outcome.facts["adam_steps"], outcome.facts["lbfgs_iterations"]

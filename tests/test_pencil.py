@@ -10,9 +10,9 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.analysis.corners.pencil import Pencil, Sector, Tie
+from pibls.analysis.corners.pencil import Pencil, PencilCondition, Sector
 from pibls.analysis.corners.symbol import symbol_of
-from pibls.analysis.corners.wedges import bases_of
+from pibls.analysis.corners.system_corners import corner_bases
 from pibls.basis import PolarBasis, PowersBasis
 
 XX, YY, XY, X, Y, ONE = (2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0)
@@ -30,20 +30,20 @@ ELASTIC: Any = [
 ]
 
 
-def values(angle: float, n: int) -> list[Tie]:
-    return [Tie(angle, ((0, k, ONE, 1.0),)) for k in range(n)]
+def values(angle: float, n: int) -> list[PencilCondition]:
+    return [PencilCondition(angle, ((0, k, ONE, 1.0),)) for k in range(n)]
 
 
-def clamped(angle: float) -> list[Tie]:
+def clamped(angle: float) -> list[PencilCondition]:
     n = -math.sin(angle), math.cos(angle)
-    return [*values(angle, 1), Tie(angle, ((0, 0, X, n[0]), (0, 0, Y, n[1])))]
+    return [*values(angle, 1), PencilCondition(angle, ((0, 0, X, n[0]), (0, 0, Y, n[1])))]
 
 
-def free(angle: float) -> list[Tie]:
+def free(angle: float) -> list[PencilCondition]:
     n, m = -math.sin(angle), math.cos(angle)
     first = ((0, 0, X, (LAM + 2 * MU) * n), (0, 1, Y, LAM * n), (0, 0, Y, MU * m), (0, 1, X, MU * m))
     second = ((0, 0, Y, MU * n), (0, 1, X, MU * n), (0, 1, Y, (LAM + 2 * MU) * m), (0, 0, X, LAM * m))
-    return [Tie(angle, first), Tie(angle, second)]
+    return [PencilCondition(angle, first), PencilCondition(angle, second)]
 
 
 def pencil(rows: Any, on: Any, angle: float, start: float = 0.3) -> Pencil:
@@ -87,7 +87,7 @@ def test_a_crack_has_two_functions_of_each_power() -> None:
 def test_functions_solve_the_equations_and_meet_the_conditions(rows: Any, angle: float) -> None:
     made = pencil(rows, lambda a: values(a, 2), angle)
     powers = made.powers(6.0, made.exponents(6.0))
-    bases = bases_of((0.2, -0.1), made, powers, 1.7)
+    bases = corner_bases((0.2, -0.1), made, powers, 1.7)
     theta = 0.3 + angle * np.linspace(0.05, 0.95, 9)
     at = np.array([0.2, -0.1]) + 0.6 * np.stack([np.cos(theta), np.sin(theta)], axis=1)
     for row in rows:
@@ -198,17 +198,17 @@ def test_a_slanted_interface_that_meets_the_boundary() -> None:
 
 def test_three_materials_meet_in_a_point() -> None:
     from pibls.analysis.corners.junctions import junctions_of
-    from pibls.problem.forms.lowering import lower
-    from pibls.problem.interfaces.materials import materials_of
+    from pibls.problem.forms.compilation import compile_problem
+    from pibls.problem.interfaces.decomposition import subdomain_decomposition
 
     one, two = x - y - sp.Rational(1, 10), x + 2 * y
     k = sp.Piecewise((1, sp.And(one > 0, two > 0)), (10, sp.And(one > 0, two <= 0)), (100, True))
     square = pibls.Box({x: (-1, 1), y: (-1, 1)})
     problem = pibls.Problem(square, [sp.Eq(-pibls.div(k * pibls.grad(u)), 1)], [pibls.Dirichlet(u, 0)])
-    materials = materials_of(problem)
+    materials = subdomain_decomposition(problem)
     assert materials is not None
-    found = junctions_of(lower(problem), square, materials)
-    (inside,) = [j for j in found if len(j.pieces) == 3]
+    found = junctions_of(compile_problem(problem), square, materials)
+    (inside,) = [j for j in found if len(j.subdomains) == 3]
     assert inside.point == pytest.approx((1 / 15, -1 / 30), abs=1e-12)
     # α with Σ over the sectors, solved by hand for u = a cos αθ + b sin αθ in each of them.
     assert inside.pencil.exponents(1.0)[0][0] == pytest.approx(_first_of_three(inside), abs=1e-9)
@@ -244,13 +244,13 @@ def _first_of_three(junction: Any) -> float:
     ("lid", "jumps"), [(1, True), (16 * x**2 * (1 - x) ** 2, False), (sp.sin(sp.pi * x), False)]
 )
 def test_only_a_lid_that_jumps_clashes_with_the_walls(lid: Any, jumps: bool) -> None:
-    from pibls.analysis.corners.wedges import wedges_of
-    from pibls.problem.forms.lowering import lower
+    from pibls.analysis.corners.system_corners import system_corners
+    from pibls.problem.forms.compilation import compile_problem
 
     square = pibls.Box({x: (0, 1), y: (0, 1)})
     equations = [-laplacian(u) + p.diff(x), -laplacian(v) + p.diff(y), u.diff(x) + v.diff(y)]
     conditions = [pibls.Dirichlet(u, lid, on=sp.Eq(y, 1)), pibls.Dirichlet(u, 0), pibls.Dirichlet(v, 0)]
     problem = pibls.Problem(square, equations, [*conditions, pibls.Dirichlet(p, 0, on={x: 0.5, y: 0})])
-    found = wedges_of(lower(problem), square)
+    found = system_corners(compile_problem(problem), square)
     assert len(found) == 4
-    assert sum(w.clash for w in found) == 2 * jumps
+    assert sum(w.has_incompatible_data for w in found) == 2 * jumps

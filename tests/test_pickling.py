@@ -17,8 +17,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from tests.saved import check_same, equal, quickly
-from tests.solved import Ring, t, x, y, z
+from tests.saved_solutions import assert_same_solution, is_bitwise_equal, solve_quietly
+from tests.solved_problems import Ring, t, x, y, z
 
 u, v = sp.Function("u"), sp.Function("v")
 HALF = sp.Rational(1, 2)
@@ -83,7 +83,7 @@ def test_shapes(domain: Any) -> None:
 
     before = asked(domain)  # fills the caches
     for other in (pickle.loads(pickle.dumps(domain)), copy.copy(domain), copy.deepcopy(domain)):
-        assert all(equal(a, b) for a, b in zip(asked(other), before, strict=True))
+        assert all(is_bitwise_equal(a, b) for a, b in zip(asked(other), before, strict=True))
 
 
 def coupled() -> pibls.Solution:
@@ -138,24 +138,27 @@ def with_callables() -> pibls.Problem:
 
 L_SHAPE = pibls.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
 KINDS: dict[str, tuple[str, Callable[[], pibls.Solution]]] = {
-    "waves": ("Whole", lambda: searched(poisson(DISK))),
-    "tensor product": ("Lattice", lambda: searched(poisson(SQUARE, sp.exp(x * y)), tol=1e-8)),
-    "cells": ("Cells", layer),
-    "singular functions": ("Whole", lambda: searched(poisson(L_SHAPE))),
-    "pieces": ("Pieces", inclusion),
-    "across a jump": ("Cells", jump),
-    "several unknowns": ("Whole", coupled),
-    "ordinary evolution": ("Windows", oscillator),
-    "evolution": ("Windows", lambda: searched(heat(pibls.Interval(x, 0, 1), x * (1 - x)))),
-    "evolution on a shape": ("Windows", lambda: searched(heat(DISK, (1 - x**2 - y**2) ** 2), tol=1e-2)),
+    "waves": ("SingleDomainSpace", lambda: searched(poisson(DISK))),
+    "tensor product": ("TensorGridSpace", lambda: searched(poisson(SQUARE, sp.exp(x * y)), tol=1e-8)),
+    "cells": ("CellSpace", layer),
+    "singular functions": ("SingleDomainSpace", lambda: searched(poisson(L_SHAPE))),
+    "pieces": ("SubdomainSpace", inclusion),
+    "across a jump": ("CellSpace", jump),
+    "several unknowns": ("SingleDomainSpace", coupled),
+    "ordinary evolution": ("TimeWindows", oscillator),
+    "evolution": ("TimeWindows", lambda: searched(heat(pibls.Interval(x, 0, 1), x * (1 - x)))),
+    "evolution on a shape": ("TimeWindows", lambda: searched(heat(DISK, (1 - x**2 - y**2) ** 2), tol=1e-2)),
     "decomposed": (
-        "Cells",
-        lambda: quickly(poisson(SQUARE), pibls.Decomposed((2, 2), pibls.Features(20, scale=2.0))),
+        "CellSpace",
+        lambda: solve_quietly(poisson(SQUARE), pibls.Decomposed((2, 2), pibls.Features(20, scale=2.0))),
     ),
-    "broad": ("Whole", lambda: quickly(poisson(SQUARE), pibls.Broad(5, 5, 2, 6, scale=1.5))),
-    "sensitivity": ("Whole", lambda: searched(with_parameter()).sensitivity("k")),
-    "callables": ("Whole", lambda: searched(with_callables())),
-    "not solved": ("Cells", lambda: searched(poisson(DISK, sp.exp(9 * x)), max_nodes=32)),
+    "broad": (
+        "SingleDomainSpace",
+        lambda: solve_quietly(poisson(SQUARE), pibls.Broad(5, 5, 2, 6, scale=1.5)),
+    ),
+    "sensitivity": ("SingleDomainSpace", lambda: searched(with_parameter()).sensitivity("k")),
+    "callables": ("SingleDomainSpace", lambda: searched(with_callables())),
+    "not solved": ("CellSpace", lambda: searched(poisson(DISK, sp.exp(9 * x)), max_nodes=32)),
 }
 
 
@@ -170,12 +173,12 @@ def test_solutions_and_solved_problems(kind: str) -> None:
     assert type(solution.space).__name__ == KINDS[kind][0]
     loaded = pickle.loads(pickle.dumps(solution))
     if kind not in ("callables", "sensitivity"):  # SymPy compares implementations by identity
-        check_same(loaded, solution)
+        assert_same_solution(loaded, solution)
     assert loaded.settings == solution.settings
     X = solution.problem.domain.interior(9, np.random.default_rng(3)).T
     for other in (loaded, copy.copy(solution), copy.deepcopy(solution)):
         for w in solution.problem.unknowns:
-            assert equal(other[w](*X), solution[w](*X))
+            assert is_bitwise_equal(other[w](*X), solution[w](*X))
         assert other.error == solution.error
         assert other.summary() == solution.summary()
     assert isinstance(pickle.loads(pickle.dumps(solution.problem)), pibls.Problem)
@@ -184,13 +187,13 @@ def test_solutions_and_solved_problems(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["waves", "pieces", "callables", "ordinary evolution"])
 def test_a_solved_problem_is_solved_again_with_the_same_result(kind: str) -> None:
     problem = solution_of(kind).problem
-    weights = quickly(problem, pibls.Waves(30, scale=2.0)).coefficients
+    weights = solve_quietly(problem, pibls.Waves(30, scale=2.0)).coefficients
     for other in (pickle.loads(pickle.dumps(problem)), copy.copy(problem), copy.deepcopy(problem)):
-        assert equal(quickly(other, pibls.Waves(30, scale=2.0)).coefficients, weights)
+        assert is_bitwise_equal(solve_quietly(other, pibls.Waves(30, scale=2.0)).coefficients, weights)
 
 
 def test_the_error_of_a_given_basis_is_estimated_after_the_round_trip() -> None:
-    solution = quickly(poisson(SQUARE), pibls.Waves(40, scale=2.0))
+    solution = solve_quietly(poisson(SQUARE), pibls.Waves(40, scale=2.0))
     other = pickle.loads(pickle.dumps(solution))
     assert "error" not in vars(other)
     assert other.error == solution.error
@@ -213,7 +216,7 @@ def test_conditions_estimates_and_fits() -> None:
         assert again.values == fit.values
         assert again.std == fit.std
         assert again.summary() == fit.summary()
-        assert equal(again.solution(xs), fit.solution(xs))
+        assert is_bitwise_equal(again.solution(xs), fit.solution(xs))
 
 
 def test_a_lambda_is_pickled_with_cloudpickle_or_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +226,7 @@ def test_a_lambda_is_pickled_with_cloudpickle_or_named_in_the_error(monkeypatch:
     )
     solution = searched(problem)
     pytest.importorskip("cloudpickle")
-    assert equal(pickle.loads(pickle.dumps(solution))(0.3), solution(0.3))
+    assert is_bitwise_equal(pickle.loads(pickle.dumps(solution))(0.3), solution(0.3))
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(pibls.ProblemError, match=r"in_the_error.<locals>.<lambda>, which has no such name"):
         pickle.dumps(solution)
@@ -248,5 +251,5 @@ def test_other_processes_take_and_return_problems_and_solutions() -> None:
         there = pool.submit(_value_and_error, solution).result(timeout=60)
         returned = pool.submit(_solved, solution.problem).result(timeout=60)
     assert there == _value_and_error(solution)
-    assert equal(returned.coefficients, solution.coefficients)
-    assert equal(returned(0.3, 0.2), solution(0.3, 0.2))
+    assert is_bitwise_equal(returned.coefficients, solution.coefficients)
+    assert is_bitwise_equal(returned(0.3, 0.2), solution(0.3, 0.2))

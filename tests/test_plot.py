@@ -13,8 +13,8 @@ import sympy as sp
 
 import pibls
 from pibls.errors import MissingPackageError
-from tests import solved
-from tests.solved import MANY, Ring, t, x, y, z
+from tests import solved_problems
+from tests.solved_problems import COORDINATES, Ring, t, x, y, z
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'pibls[plot]'")
 matplotlib.use("Agg")
@@ -63,7 +63,7 @@ def finished(ax: Any) -> Any:
 
 
 def test_curve() -> None:
-    solution = solved.line()
+    solution = solved_problems.line()
     ax = finished(solution.plot())
     (curve,) = ax.get_lines()
     np.testing.assert_array_equal(curve.get_ydata(), solution(curve.get_xdata()))
@@ -71,7 +71,7 @@ def test_curve() -> None:
 
 
 def test_band_of_the_estimated_error() -> None:
-    solution = solved.line()
+    solution = solved_problems.line()
     ax = finished(solution.plot(band=True))
     (band,) = ax.collections
     top = band.get_paths()[0].vertices[:, 1].max()
@@ -84,23 +84,27 @@ def test_band_of_the_estimated_error() -> None:
 def test_units_and_names() -> None:
     T, theta = sp.Function("temperature"), sp.Symbol("theta")
     problem = pibls.Problem(pibls.Interval(theta, 0, 1), [T(theta) - 1], [pibls.Dirichlet(T(theta), 1)])
-    ax = finished(solved.quick(problem).plot(units={theta: "rad", T(theta): "K"}))
+    ax = finished(solved_problems.solve_with_features(problem).plot(units={theta: "rad", T(theta): "K"}))
     assert ax.get_xlabel() == r"$\theta$ (rad)"
     assert ax.get_ylabel() == r"$\mathrm{temperature}$ (K)"
-    assert finished(solved.quick(problem).plot(units={"temperature": "K"})).get_ylabel().endswith("(K)")
+    assert (
+        finished(solved_problems.solve_with_features(problem).plot(units={"temperature": "K"}))
+        .get_ylabel()
+        .endswith("(K)")
+    )
     with pytest.raises(pibls.ProblemError, match="units: expected coordinates and unknowns"):
-        solved.line().plot(units={"z": "m"})
+        solved_problems.line().plot(units={"z": "m"})
 
 
 def test_line_through_a_map() -> None:
-    ax = finished(solved.plane().plot(at={y: 0.5}))
+    ax = finished(solved_problems.plane().plot(at={y: 0.5}))
     (curve,) = ax.get_lines()
-    np.testing.assert_array_equal(curve.get_ydata(), solved.plane()(curve.get_xdata(), 0.5))
+    np.testing.assert_array_equal(curve.get_ydata(), solved_problems.plane()(curve.get_xdata(), 0.5))
     assert ax.get_title() == "$y = 0.5$"
 
 
 def test_line_through_a_hole_is_interrupted() -> None:
-    (curve,) = finished(solved.ring().plot(at={"y": 0})).get_lines()
+    (curve,) = finished(solved_problems.ring().plot(at={"y": 0})).get_lines()
     inside = np.abs(curve.get_xdata()) >= 0.4
     assert np.array_equal(np.isfinite(curve.get_ydata()), inside)
 
@@ -109,7 +113,7 @@ def test_line_through_a_hole_is_interrupted() -> None:
 
 
 def test_map() -> None:
-    solution = solved.plane()
+    solution = solved_problems.plane()
     ax = finished(solution.plot())
     P, values = drawn(ax)
     np.testing.assert_array_equal(values, solution(*P.T))
@@ -125,20 +129,20 @@ def test_axes_of_another_scale_are_left_as_they_are() -> None:
     figure = Figure()
     ax = figure.add_subplot()
     ax.set_yscale("log")
-    assert solved.line().plot(ax=ax) is ax
+    assert solved_problems.line().plot(ax=ax) is ax
     assert ax.get_yscale() == "log"
     figure.canvas.draw()
 
 
 def test_a_constant_is_a_straight_line() -> None:
-    solution = solved.plane()
+    solution = solved_problems.plane()
     u = solution.problem.unknowns[0]
     ax = finished(solution.plot(3 + 1e-14 * u, at={"y": 0.5}))
     assert ax.get_ylim() == pytest.approx((2.7, 3.3))
 
 
 def test_many_snapshots_are_told_apart_by_a_colour_bar() -> None:
-    ax = finished(solved.strip().plot(kind="snapshots", times=20))
+    ax = finished(solved_problems.line_in_time().plot(kind="snapshots", times=20))
     assert len(ax.get_lines()) == 20
     assert ax.get_legend() is None
     assert ax.get_figure().axes[1].get_ylabel() == "$t$"
@@ -155,16 +159,16 @@ def test_the_colour_bar_of_a_wide_map_is_below() -> None:
 
 def test_an_unknown_colour_map_is_named() -> None:
     with pytest.raises(pibls.ProblemError, match=r"cmap: expected .* got 'viridus'\. Did you mean viridis"):
-        solved.plane().plot(cmap="viridus")
+        solved_problems.plane().plot(cmap="viridus")
 
 
 def test_an_error_needs_something_to_compare_with() -> None:
     with pytest.raises(pibls.ProblemError, match=r"plot_error\(exact\): expected the exact solution"):
-        solved.plane().plot_error()
+        solved_problems.plane().plot_error()
 
 
 def test_values_of_one_sign_go_from_the_smallest_to_the_largest() -> None:
-    solution = solved.plane()
+    solution = solved_problems.plane()
     u = solution.problem.unknowns[0]
     for one_sided in (u**2, u + 0.3):  # from -0.11 to 1.3: the negative part is a small one
         ax = finished(solution.plot(one_sided))
@@ -175,7 +179,7 @@ def test_values_of_one_sign_go_from_the_smallest_to_the_largest() -> None:
 
 
 def test_hole_stays_empty() -> None:
-    ax = finished(solved.ring().plot())
+    ax = finished(solved_problems.ring().plot())
     P, _ = drawn(ax)
     corners = P[mesh_of(ax)._triangulation.triangles]
     r = np.hypot(*P.T)
@@ -191,7 +195,7 @@ def test_hole_stays_empty() -> None:
 
 
 def test_hole_is_white_in_the_image() -> None:
-    ax = solved.ring().plot(colorbar=False)
+    ax = solved_problems.ring().plot(colorbar=False)
     figure = ax.get_figure()
     figure.canvas.draw()
     image = np.asarray(figure.canvas.buffer_rgba())
@@ -207,18 +211,18 @@ def test_hole_is_white_in_the_image() -> None:
 
 
 def test_space_and_time_is_a_map_without_equal_aspect() -> None:
-    ax = finished(solved.strip().plot())
+    ax = finished(solved_problems.line_in_time().plot())
     P, values = drawn(ax)
-    np.testing.assert_array_equal(values, solved.strip()(*P.T))
+    np.testing.assert_array_equal(values, solved_problems.line_in_time()(*P.T))
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_aspect()) == ("$x$", "$t$", "auto")
 
 
 def test_slender_domain_is_not_drawn_to_scale() -> None:
-    solution = solved.with_values(pibls.Box({x: (0, 100), y: (0, 1)}), y, nodes=20)
+    solution = solved_problems.solve_for_exact(pibls.Box({x: (0, 100), y: (0, 1)}), y, nodes=20)
     assert finished(solution.plot(resolution=21)).get_aspect() == "auto"
 
 
-@pytest.mark.parametrize("make", [solved.plane, solved.strip, solved.ring])
+@pytest.mark.parametrize("make", [solved_problems.plane, solved_problems.line_in_time, solved_problems.ring])
 def test_surface(make: Any) -> None:
     ax = finished(make().plot(kind="surface", resolution=31))
     assert ax.name == "3d"
@@ -231,22 +235,24 @@ def test_surface(make: Any) -> None:
 
 
 def test_snapshots() -> None:
-    ax = finished(solved.strip().plot(kind="snapshots", times=[0, 0.5, 1]))
+    ax = finished(solved_problems.line_in_time().plot(kind="snapshots", times=[0, 0.5, 1]))
     curves = ax.get_lines()
     assert [c.get_label() for c in curves] == ["$t = 0$", "$t = 0.5$", "$t = 1$"]
     for curve, moment in zip(curves, (0, 0.5, 1), strict=True):
-        np.testing.assert_array_equal(curve.get_ydata(), solved.strip()(curve.get_xdata(), moment))
-    assert len(finished(solved.strip().plot(kind="snapshots")).get_lines()) == 5
+        np.testing.assert_array_equal(
+            curve.get_ydata(), solved_problems.line_in_time()(curve.get_xdata(), moment)
+        )
+    assert len(finished(solved_problems.line_in_time().plot(kind="snapshots")).get_lines()) == 5
 
 
 def test_contour_lines_and_colour_map() -> None:
-    plain, lined = solved.plane().plot(), solved.plane().plot(levels=5, cmap="cividis")
+    plain, lined = solved_problems.plane().plot(), solved_problems.plane().plot(levels=5, cmap="cividis")
     assert len(lined.collections) == len(plain.collections) + 1
     assert mesh_of(lined).get_cmap().name == "cividis"
 
 
 def test_constant_has_one_colour() -> None:
-    solution = solved.with_values(pibls.Box({x: (0, 1), y: (0, 1)}), sp.Integer(3), nodes=120)
+    solution = solved_problems.solve_for_exact(pibls.Box({x: (0, 1), y: (0, 1)}), sp.Integer(3), nodes=120)
     low, high = mesh_of(solution.plot(resolution=11)).get_clim()
     assert (low, high) == pytest.approx((2.7, 3.3))
 
@@ -255,7 +261,7 @@ def test_constant_has_one_colour() -> None:
 
 
 def test_frames_share_their_colours() -> None:
-    solution = solved.moving_plane()
+    solution = solved_problems.plane_in_time()
     axes = finished(solution.plot(resolution=21))
     assert [ax.get_title() for ax in axes] == ["$t = 0$", "$t = 0.333$", "$t = 0.667$", "$t = 1$"]
     assert len({mesh_of(ax).get_clim() for ax in axes}) == 1
@@ -267,22 +273,22 @@ def test_frames_share_their_colours() -> None:
 
 
 def test_one_time_is_one_map() -> None:
-    ax = finished(solved.moving_plane().plot(at={t: 0.5}, resolution=21))
+    ax = finished(solved_problems.plane_in_time().plot(at={t: 0.5}, resolution=21))
     P, values = drawn(ax)
-    np.testing.assert_array_equal(values, solved.moving_plane()(*P.T, 0.5))
+    np.testing.assert_array_equal(values, solved_problems.plane_in_time()(*P.T, 0.5))
 
 
 def test_frames_of_several_quantities() -> None:
     w = u(x, y, t)
-    axes = finished(solved.moving_plane().plot(w, w.diff(x), times=3, resolution=21))
+    axes = finished(solved_problems.plane_in_time().plot(w, w.diff(x), times=3, resolution=21))
     assert len(axes) == 6
     P, values = drawn(axes[3])
-    np.testing.assert_array_equal(values, solved.moving_plane().evaluate(w.diff(x), *P.T, 0.0))
+    np.testing.assert_array_equal(values, solved_problems.plane_in_time().evaluate(w.diff(x), *P.T, 0.0))
     assert [bar.get_ylabel() for bar in axes[0].get_figure().axes[6:]] == ["$u$", "$u_{x}$"]
 
 
 def test_slices_of_a_body() -> None:
-    axes = finished(solved.body().plot(resolution=21))
+    axes = finished(solved_problems.cuboid().plot(resolution=21))
     assert [ax.get_title() for ax in axes] == ["$z = 1.5$", "$y = 1$", "$x = 0.5$"]
     assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in axes] == [
         ("$x$", "$y$"),
@@ -290,34 +296,37 @@ def test_slices_of_a_body() -> None:
         ("$y$", "$z$"),
     ]
     P, values = drawn(axes[1])
-    np.testing.assert_array_equal(values, solved.body()(P[:, 0], 1.0, P[:, 1]))
+    np.testing.assert_array_equal(values, solved_problems.cuboid()(P[:, 0], 1.0, P[:, 1]))
 
 
 def test_slices_of_a_body_in_time_show_the_end() -> None:
-    axes = finished(solved.moving_body().plot(resolution=21))
+    axes = finished(solved_problems.cube_in_time().plot(resolution=21))
     assert [ax.get_title() for ax in axes] == [
         "$z = 0.5$, $t = 1$",
         "$y = 0.5$, $t = 1$",
         "$x = 0.5$, $t = 1$",
     ]
-    assert len(solved.moving_body().plot(times=[0, 1], resolution=11)) == 6
+    assert len(solved_problems.cube_in_time().plot(times=[0, 1], resolution=11)) == 6
 
 
 @pytest.mark.parametrize(("d", "panels"), [(4, 6), (5, 10)])
 def test_slices_in_many_dimensions(d: int, panels: int) -> None:
-    axes = finished(solved.many(d).plot(resolution=11))
+    axes = finished(solved_problems.unit_box(d).plot(resolution=11))
     assert len(axes) == panels
     P, values = drawn(axes[0])
-    np.testing.assert_array_equal(values, solved.many(d)(*P.T, *([0.5] * (d - 2))))
+    np.testing.assert_array_equal(values, solved_problems.unit_box(d)(*P.T, *([0.5] * (d - 2))))
     assert "x_{3} = 0.5" in axes[0].get_title()
-    assert solved.many(d).plot(at=dict.fromkeys(MANY[2:d], 0.1), resolution=11).get_xlabel() == "$x_{1}$"
+    assert (
+        solved_problems.unit_box(d).plot(at=dict.fromkeys(COORDINATES[2:d], 0.1), resolution=11).get_xlabel()
+        == "$x_{1}$"
+    )
 
 
 # --- several unknowns, vectors --------------------------------------------------------------------
 
 
 def test_a_panel_for_each_unknown() -> None:
-    solution = solved.several()
+    solution = solved_problems.rotation_and_pressure()
     axes = finished(solution.plot(resolution=21))
     names = [bar.get_ylabel() for bar in axes[0].get_figure().axes[3:]]
     assert sorted(names) == ["$p$", "$u$", "$v$"]
@@ -328,7 +337,9 @@ def test_a_panel_for_each_unknown() -> None:
 
 
 def test_arrows() -> None:
-    axes = finished(solved.several().plot(vector=("u", "v"), resolution=21, units={"u": "m/s"}))
+    axes = finished(
+        solved_problems.rotation_and_pressure().plot(vector=("u", "v"), resolution=21, units={"u": "m/s"})
+    )
     arrows = arrows_of(axes)
     X, Y = arrows.get_offsets().T
     np.testing.assert_allclose(arrows.U, -Y, atol=1e-6)
@@ -340,11 +351,11 @@ def test_arrows() -> None:
 
 def test_arrows_keep_out_of_a_hole() -> None:
     w = u(x, y)
-    ax = finished(solved.ring().plot(vector=(w.diff(x), w.diff(y)), resolution=21))
+    ax = finished(solved_problems.ring().plot(vector=(w.diff(x), w.diff(y)), resolution=21))
     assert np.hypot(*arrows_of(ax).get_offsets().T).min() > 0.4
 
 
-@pytest.mark.parametrize("make", [solved.plane, solved.ring])
+@pytest.mark.parametrize("make", [solved_problems.plane, solved_problems.ring])
 def test_stream_lines(make: Any) -> None:
     w = u(x, y)
     ax = finished(make().plot(vector=(w.diff(x), w.diff(y)), kind="stream", resolution=21))
@@ -353,15 +364,18 @@ def test_stream_lines(make: Any) -> None:
     )
     places = np.concatenate([p.vertices for p in streams.get_paths()])
     assert len(places) > 50
-    if make is solved.ring:
+    if make is solved_problems.ring:
         assert np.hypot(*places.T).min() > 0.3  # within a cell of the hole
 
 
 def test_arrows_in_time() -> None:
     w = u(x, y, t)
-    axes = finished(solved.moving_plane().plot(vector=(w, w.diff(x)), times=2, resolution=11))
+    axes = finished(solved_problems.plane_in_time().plot(vector=(w, w.diff(x)), times=2, resolution=11))
     assert len(axes) == 2
-    assert len(finished(solved.body().plot(vector=("u", "u"), at={z: 1}, resolution=11)).collections) == 2
+    assert (
+        len(finished(solved_problems.cuboid().plot(vector=("u", "u"), at={z: 1}, resolution=11)).collections)
+        == 2
+    )
 
 
 # --- axes -----------------------------------------------------------------------------------------
@@ -370,20 +384,20 @@ def test_arrows_in_time() -> None:
 def test_given_axes_are_used_and_returned() -> None:
     figure = Figure()
     ax = figure.add_subplot()
-    assert solved.plane().plot(ax=ax, resolution=11) is ax
+    assert solved_problems.plane().plot(ax=ax, resolution=11) is ax
     row = Figure().subplots(1, 3)
-    assert solved.several().plot(ax=row, resolution=11) is row
+    assert solved_problems.rotation_and_pressure().plot(ax=row, resolution=11) is row
     assert not plt.get_fignums()  # pyplot knows of none of it
-    assert solved.plane().plot(ax=[ax], resolution=11) == [ax]
+    assert solved_problems.plane().plot(ax=[ax], resolution=11) == [ax]
 
 
 def test_new_figure_is_known_to_pyplot() -> None:
-    ax = solved.line().plot()
+    ax = solved_problems.line().plot()
     assert plt.get_fignums() == [ax.get_figure().number]
 
 
 def test_vector_graphics_hold_the_map_as_an_image(tmp_path: Path) -> None:
-    ax = solved.plane().plot()
+    ax = solved_problems.plane().plot()
     ax.get_figure().savefig(tmp_path / "map.pdf")
     assert (tmp_path / "map.pdf").stat().st_size < 500_000
 
@@ -395,12 +409,12 @@ def test_vector_graphics_hold_the_map_as_an_image(tmp_path: Path) -> None:
         ({"kind": "curve"}, "kind='curve': expected one free coordinate, got the free coordinates x, y"),
         ({"kind": "snapshots"}, "expected one free coordinate in space, and time"),
         ({"kind": "quiver"}, r"Give the two components with vector=\(u, v\)"),
-        ({"vector": ("u", "u"), "kind": "map"}, "Leave vector out"),
+        ({"vector": ("u", "u"), "kind": "map"}, "Omit vector"),
         ({"vector": ("u",)}, r"vector: expected two components \(u, v\)"),
         ({"vector": ("u", "u"), "at": {y: 0}}, "expected two free coordinates in space"),
         ({"at": {z: 0}}, r"at: expected coordinates of the domain \(x, y\), got z"),
         ({"at": {y: 2}}, r"at\[y\]: expected a value between 0 and 1, got 2"),
-        ({"at": {x: 0, y: 0}}, "at least one coordinate that is left free"),
+        ({"at": {x: 0, y: 0}}, "at least one free coordinate"),
         ({"at": 0.5}, "at: expected a dictionary"),
         ({"times": 3}, "times: expected a problem with time"),
         ({"ax": [None, None]}, "ax: expected one Axes, got 2"),
@@ -411,26 +425,26 @@ def test_vector_graphics_hold_the_map_as_an_image(tmp_path: Path) -> None:
 )
 def test_wishes_that_make_no_sense(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(pibls.ProblemError, match=text):
-        solved.plane().plot(**arguments)
+        solved_problems.plane().plot(**arguments)
 
 
 def test_more_wishes_that_make_no_sense() -> None:
     with pytest.raises(pibls.ProblemError, match="times: expected a number of times"):
-        solved.strip().plot(times=1)
+        solved_problems.line_in_time().plot(times=1)
     with pytest.raises(pibls.ProblemError, match=r"times\[t\]: expected a value between 0 and 1, got 3"):
-        solved.strip().plot(kind="snapshots", times=[0, 3])
+        solved_problems.line_in_time().plot(kind="snapshots", times=[0, 3])
     with pytest.raises(pibls.ProblemError, match='expected Axes with projection="3d"'):
-        solved.plane().plot(kind="surface", ax=Figure().add_subplot())
+        solved_problems.plane().plot(kind="surface", ax=Figure().add_subplot())
     with pytest.raises(pibls.ProblemError, match="nothing else to draw beside a vector"):
-        solved.plane().plot("u", vector=("u", "u"))
+        solved_problems.plane().plot("u", vector=("u", "u"))
     with pytest.raises(pibls.ProblemError, match="expected one of u, got 'w'"):
-        solved.plane().plot("w")
+        solved_problems.plane().plot("w")
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
-        solved.plane().plot(colour="red")  # type: ignore[call-arg]
+        solved_problems.plane().plot(colour="red")  # type: ignore[call-arg]
 
 
 def test_nothing_of_the_domain_in_the_plane() -> None:
-    hollow = solved.with_values(Ring(inner=0.9).during(t, 0, 1), x, nodes=10)
+    hollow = solved_problems.solve_for_exact(Ring(inner=0.9).during(t, 0, 1), x, nodes=10)
     with pytest.raises(pibls.ProblemError, match="at: expected values that leave some of the domain"):
         hollow.plot(at={x: 0.5, y: 0.5})
 
@@ -440,7 +454,7 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'pibls\[plot\]'"):
-        solved.line().plot()
+        solved_problems.line().plot()
     assert issubclass(MissingPackageError, ImportError)
 
 

@@ -171,56 +171,56 @@ on = "square"
         parse_problem(changed("square = { box = { x = [0, 1], y = [0, 1] } }", "square = { bax = 1 }", text))
     with pytest.raises(TextError, match="the name of a shape, got 'hole'"):
         parse_problem(changed('shape = "square"', 'shape = "square - hole"', text))
-    with pytest.raises(TextError, match="Declared are square"):
+    with pytest.raises(TextError, match="Declared shapes are square"):
         parse_problem(changed('shape = "square"', 'shape = "sqare"', text))
 
 
 MISTAKES: list[tuple[str, str, str, str]] = [
     # what, what instead, the place, the message
     ("title", "titel", "line 1, column 1", "Did you mean title"),
-    ('"u", "v"', '"u", "v", "u"', "line 2, column 24", "each unknown once"),
-    ('"u", "v"', '"u", 3', "line 2, column 18", "text in quotes, got a number, 3"),
+    ('"u", "v"', '"u", "v", "u"', "line 2, column 24", "unique unknowns"),
+    ('"u", "v"', '"u", 3', "line 2, column 18", "expected a string, got a number, 3"),
     ('"u", "v"', '"u", "v w"', "line 2, column 19", "a name such as u"),
     ('"u", "v"', '"u", "v(x)"', "line 2, column 19", "the coordinates x, y"),
     ('"u", "v"', '"u", "pi"', "line 2, column 12", "pi, a constant"),
     ("laplacian(u) = -k + v", "laplacian(u) = -kk + v", "line 4, column 22", "Did you mean k"),
-    ("laplacian(u) = -k + v", "lapl(u) = -k + v", "line 4, column 6", "a function of the language"),
-    ("v_xx + v_yy = f", "v_xx + v_yy = f + ", "line 5, column 23", "ends too early"),
-    ("x = [0, 1]", "x = [0, 1, 2]", "line 9, column 5", "two ends"),
+    ("laplacian(u) = -k + v", "lapl(u) = -k + v", "line 4, column 6", "a known function"),
+    ("v_xx + v_yy = f", "v_xx + v_yy = f + ", "line 5, column 23", "Complete the expression"),
+    ("x = [0, 1]", "x = [0, 1, 2]", "line 9, column 5", "two bounds"),
     ("x = [0, 1]", "x = [1, 0]", "line 9, column 5", "a lower end below the upper end"),
     ('"2*pi"', '"2*pie"', "line 10, column 12", "Did you mean pi"),
-    ('"2*pi"', '"2*y"', "line 10, column 12", "a name that is declared"),
-    ("k = 2.5", "k = true", "line 13, column 5", "a number, or text in quotes"),
+    ('"2*pi"', '"2*y"', "line 10, column 12", "a declared name"),
+    ("k = 2.5", "k = true", "line 13, column 5", "a number, or an expression in quotes"),
     ("k = 2.5", "k = inf", "line 13, column 5", "a finite number"),
-    ("k = 2.5", "k = 2.5\nu = 1", "line 14, column 1", "each name once"),
-    ("k = 2.5", "k = 2.5\nu_x = 1", "line 14, column 1", "it is already the derivative of u by x"),
-    ('f = "k2*sin(x)"', 'f = "k2*sin(x)"\nf_y = 1', "line 18, column 1", "already the derivative of f by y"),
-    ("v_xx + v_yy = f", "v_xx + v_ = f", "line 5, column 13", "a name that is declared"),
-    ("v_xx + v_yy = f", r"v_xx\t + v_yy = \u0066 + g", "line 5, column 31", "a name that is declared"),
-    ('"u", "v"', '"u", "v", "w"', "line 2, column 24", "unknowns that stand in an equation, got w"),
+    ("k = 2.5", "k = 2.5\nu = 1", "line 14, column 1", "unique names"),
+    ("k = 2.5", "k = 2.5\nu_x = 1", "line 14, column 1", "it denotes the derivative of u with respect to x"),
+    ('f = "k2*sin(x)"', 'f = "k2*sin(x)"\nf_y = 1', "line 18, column 1", "derivative of f with respect to y"),
+    ("v_xx + v_yy = f", "v_xx + v_ = f", "line 5, column 13", "a declared name"),
+    ("v_xx + v_yy = f", r"v_xx\t + v_yy = \u0066 + g", "line 5, column 31", "a declared name"),
+    ('"u", "v"', '"u", "v", "w"', "line 2, column 24", "unknowns that occur in an equation, got w"),
     ('periodic = "v"\ncoordinate = "y"', 'initial = "v"\nvalue = 0', "line 36", "a domain with time"),
-    ('"k2*sin(x)"', '"k2*sin(z)"', "line 17, column 13", "a name that is declared"),
+    ('"k2*sin(x)"', '"k2*sin(z)"', "line 17, column 13", "a declared name"),
     ('dirichlet = "u"', 'dirichlett = "u"', "line 20, column 1", "Did you mean dirichlet"),
     ('dirichlet = "u"', 'dirichlet = "u*x"', "line 19, column 1", "an unknown such as"),
     ('value = "x*y"', 'valeu = "x*y"', "line 21, column 1", "Did you mean value"),
     ('value = "x*y"\n', "", "line 19, column 1", "value in a dirichlet condition, got none"),
-    ('value = "x*y"', 'value = "[x, y]"', "line 21, column 10", "one value, got a vector"),
-    ('on = "x = 0"\n', 'on = "x = z"\n', "line 22, column 11", "a name that is declared"),
+    ('value = "x*y"', 'value = "[x, y]"', "line 21, column 10", "a scalar, got a vector"),
+    ('on = "x = 0"\n', 'on = "x = z"\n', "line 22, column 11", "a declared name"),
     ('on = "x = 0"\n', 'on = "left"\n', "line 22, column 7", "a relation such as x = 0, or a shape"),
     ('on = "x = 0"\n', 'on = "x = 5"\n', "line 19, column 1", "a place in the domain"),
     ('on = "x = 0"\n', 'on = "u = 0"\n', "line 22, column 7", "a relation over the coordinates"),
-    ('on = { x = 1, y = "pi" }', 'on = { x = 1, z = "pi" }', "line 27, column 15", "Valid are x, y"),
+    ('on = { x = 1, y = "pi" }', 'on = { x = 1, z = "pi" }', "line 27, column 15", "Valid keys are x, y"),
     ('beta = 0.5\n', "", "line 29, column 1", "beta in a robin condition"),
-    ('coordinate = "y"', 'coordinate = "z"', "line 38, column 15", "Valid: x, y"),
-    ("v*dn(v) = u", "v*dn(v) = u*", "line 41, column 25", "ends too early"),
+    ('coordinate = "y"', 'coordinate = "z"', "line 38, column 15", "Coordinates are x, y"),
+    ("v*dn(v) = u", "v*dn(v) = u*", "line 41, column 25", "Complete the expression"),
     ('periodic = "v"', 'periodic = "v"\ninitial = "v"', "line 36",
      "one kind of condition .*got periodic and initial"),
     ("seed = 3", "seed = 3.5", "line 46, column 8", "a whole number"),
     ("tol = 1e-8", "tol = 2", "line 45, column 7", "a number above 0 and below 1"),
     ("tol = 1e-8", "toll = 1", "line 45, column 1", "Did you mean tol"),
     ("picture", "pictur", "line 51, column 1", "Did you mean picture"),
-    ("everything.png", "everything.exe", "line 51, column 12", "a name that ends in .png"),
-    ("[solve]", "[solve", "line 44", "a TOML file"),
+    ("everything.png", "everything.exe", "line 51, column 12", "a file name ending in .png"),
+    ("[solve]", "[solve", "line 44", "valid TOML"),
 ]  # fmt: skip
 
 
@@ -249,7 +249,7 @@ def test_what_is_missing_is_named() -> None:
     for section, message in (
         ("equations", "a list of equations, got none"),
         ("conditions", "at least one condition, got none"),
-        ("domain", "the coordinates and their ends, got none"),
+        ("domain", "coordinates with bounds, got none"),
     ):
         parts = {
             "equations": "equations = ['u_xx = 1']",
@@ -274,7 +274,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match="a file that can be read, got No such file"):
         read_problem(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b"title = '\xe9'")
-    with pytest.raises(ProblemError, match=r"the byte 0xe9 at 9\. Save the file as plain text"):
+    with pytest.raises(ProblemError, match=r"the byte 0xe9 at offset 9\. Save the file as UTF-8 text"):
         read_problem(tmp_path / "latin.toml")
     with pytest.raises(ProblemError, match="a file that can be read"):
         read_problem(tmp_path)
@@ -379,7 +379,7 @@ def test_python_functions_are_named_and_asked_for() -> None:
     assert functions["bump"] is bump
     assert len(functions) == 3
     assert 'value = "python(bump)"' in text
-    with pytest.raises(TextError, match="A text holds no Python: give functions="):
+    with pytest.raises(TextError, match="Text contains no Python code: pass functions="):
         parse_problem(text)
     again = parse_problem(text, functions=functions).problem
     assert again.conditions == problem.conditions
@@ -402,12 +402,12 @@ class Own:
 
 def test_what_no_file_can_hold_is_refused() -> None:
     own = pibls.Problem(Own(), [ux.diff(x, 2)], [pibls.Dirichlet(ux, 0)])
-    with pytest.raises(ProblemError, match="A class of your own cannot be written"):
+    with pytest.raises(ProblemError, match="user-defined classes cannot be written"):
         problem_text(own)
     dummy = sp.Dummy("x")
     w = sp.Function("u")(dummy)
     hidden = pibls.Problem(pibls.Interval(dummy, 0, 1), [w.diff(dummy)], [pibls.Initial(w, 0)])
-    with pytest.raises(ProblemError, match="A dummy is equal to nothing else"):
+    with pytest.raises(ProblemError, match="a dummy is equal to itself only"):
         problem_text(hidden)
 
 

@@ -11,8 +11,8 @@ import sympy as sp
 import pibls
 from pibls.assembly.points import place
 from pibls.assembly.system import assemble
-from pibls.problem.forms.lowering import lower
-from pibls.spaces import Whole
+from pibls.problem.forms.compilation import compile_problem
+from pibls.spaces import SingleDomainSpace
 
 
 def test_algorithm_2_with_fewer_rows_than_columns() -> None:
@@ -44,12 +44,12 @@ def test_the_linear_terms_alone_have_the_nonlinear_ones_dropped() -> None:
     t = sp.Symbol("t")
     u = sp.Function("u")(t)
     problem = pibls.Problem(pibls.Interval(t, 0, 1), [u.diff(t) + sp.sin(u) - 2], [pibls.Initial(u, 1)])
-    lowered = lower(problem)
+    lowered = compile_problem(problem)
     points = place(lowered, problem.domain, pibls.Points(5, 0, 1), np.random.default_rng(0))
     drawn = pibls.Broad(1, 3, scale=1.0).draw(np.array([[0.0, 1.0]]), np.random.default_rng(0))
-    system = assemble(lowered, points, Whole.shared(drawn, 1))
+    system = assemble(lowered, points, SingleDomainSpace.shared(drawn, 1))
     L, b = system.linear_part()
-    J, _ = system.linearise(system.level(0.0))
+    J, _ = system.linearise(system.values_of_constant(0.0))
     np.testing.assert_allclose(b, [2.0] * 5 + [1.0])
     np.testing.assert_allclose(
         (J - L)[:5], drawn.jets(points[lowered.residuals[0].region].sites[0], [(0,)])[0]

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.evolutions.data_monitor import Watch
+from pibls.adaptive.evolutions.data_monitor import DataMonitor
 
 x, y, t = sp.symbols("x y t")
 v = sp.Function("v")(x, t)
@@ -92,12 +92,12 @@ def test_on_a_disc_too() -> None:
 
 def test_where_the_moments_see_least() -> None:
     times = np.linspace(0.0, 1.0, 1001)
-    watch = Watch(times, np.exp(-(((times - 0.4) / 0.01) ** 2))[None])
+    watch = DataMonitor(times, np.exp(-(((times - 0.4) / 0.01) ** 2))[None])
     nodes = np.array([0.25, 0.7, 1.0])
-    assert watch.furthest(0.0, 1.0, nodes) == pytest.approx([0.4])
-    assert watch.furthest(1.0, 0.0, nodes) == pytest.approx([0.6])
-    assert len(watch.furthest(0.1, 0.1005, nodes)) == 0
-    assert len(Watch(times, np.empty((0, 1001))).furthest(0.0, 1.0, nodes)) == 0
+    assert watch.worst_fraction(0.0, 1.0, nodes) == pytest.approx([0.4])
+    assert watch.worst_fraction(1.0, 0.0, nodes) == pytest.approx([0.6])
+    assert len(watch.worst_fraction(0.1, 0.1005, nodes)) == 0
+    assert len(DataMonitor(times, np.empty((0, 1001))).worst_fraction(0.0, 1.0, nodes)) == 0
 
 
 def test_a_flash_that_a_window_happens_to_hit() -> None:

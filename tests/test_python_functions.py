@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.forms.calling import moved_inside
+from pibls.problem.forms.data_functions import project_into_domain
 
 x, y, t = sp.symbols("x y t")
 v, w, p = sp.Function("v")(x), sp.Function("w")(x, y), sp.Function("p")(x, t)
@@ -188,12 +188,12 @@ def test_sympy_never_evaluates_it() -> None:
 def test_points_outside_are_moved_to_the_boundary(name: str) -> None:
     domain, outside = OUTSIDE[name]
     X = np.random.default_rng(0).uniform(-1.0, 2.5, (500, 2))
-    moved = moved_inside(domain, X)
+    moved = project_into_domain(domain, X)
     assert np.all(outside(*moved.T) <= ROUNDING)
     kept = np.asarray(domain.contains(X))
     assert np.array_equal(moved[kept], X[kept])
     edge = domain.boundary(200, np.random.default_rng(1)).points
-    assert np.abs(moved_inside(domain, edge) - edge).max() < 1e-15
+    assert np.abs(project_into_domain(domain, edge) - edge).max() < 1e-15
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ import pytest
 from scipy.stats import qmc
 
 from pibls.arrays import Array
-from pibls.basis.quasi import (
+from pibls.basis.cube_points import (
     CLOSED_RULES,
     RULES,
     chebyshev,
+    check_rule,
     closed_grid,
     grid,
     halton,
     lhs,
     lobatto,
-    rule,
     sobol,
 )
 from pibls.errors import ProblemError
@@ -172,6 +172,6 @@ def test_lhs_has_one_point_in_every_slab(n: int, d: int) -> None:
 
 
 def test_an_unknown_rule_is_answered_with_the_valid_ones() -> None:
-    assert rule("lhs", "Points(rule)") == "lhs"
+    assert check_rule("lhs", "Points(rule)") == "lhs"
     with pytest.raises(ProblemError, match=r"Points\(rule\): expected one of 'sobol', .*got 'random'"):
-        rule("random", "Points(rule)")
+        check_rule("random", "Points(rule)")

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from pibls.arrays import Array
-from pibls.basis import JoinedBasis, WaveBasis
+from pibls.basis import JoinedBasis, RandomFourierBasis
 from pibls.errors import ProblemError
 from pibls.io.container import read_container, write_container
-from pibls.io.entries import NATURAL, REAL, TEXT, Maybe, Nested, Numbers, Several
-from pibls.io.kinds import KNOWN
+from pibls.io.field_codecs import NATURAL, REAL, TEXT, FloatArray, Nested, Nullable, TupleOf
 from pibls.io.record import Record
-from pibls.io.records import Kind, Reader, Table, Writer
-from tests.effort import calls_of
+from pibls.io.saved_classes import REGISTRY
+from pibls.io.serialization import Reader, RecordType, TypeRegistry, Writer
+from tests.call_counts import count_calls
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Window:
     start: float
     name: str | None
     count: int
-    bases: tuple[WaveBasis, ...]
+    bases: tuple[RandomFourierBasis, ...]
     weights: tuple[Array, ...]
 
 
@@ -38,40 +38,46 @@ class Windows:
     parts: tuple[Window, ...]
 
 
-TABLE = Table(
+TABLE = TypeRegistry(
     [
-        *KNOWN.kinds,
-        Kind(
+        *REGISTRY.record_types,
+        RecordType(
             "window",
             Window,
             "window",
             {
                 "start": REAL,
-                "name": Maybe(TEXT),
+                "name": Nullable(TEXT),
                 "count": NATURAL,
-                "bases": Several(Nested("basis")),
-                "weights": Several(Numbers("n")),
+                "bases": TupleOf(Nested("basis")),
+                "weights": TupleOf(FloatArray("n")),
             },
         ),
-        Kind("windows", Windows, "field", {"parts": Several(Nested("window"))}),
+        RecordType("windows", Windows, "field", {"parts": TupleOf(Nested("window"))}),
     ]
 )
 
 
 def to_record(
-    value: Any, role: str, table: Table, *, argument: str = "value"
+    value: Any, role: str, table: TypeRegistry, *, argument: str = "value"
 ) -> tuple[dict[str, Any], list[Array]]:
     """The record of an object, and its arrays."""
     writer = Writer(table, argument)
-    return writer.part(value, role), writer.arrays
+    return writer.write_object(value, role), writer.arrays
 
 
 def from_record(
-    values: Any, arrays: Sequence[Array], role: str, table: Table, *, dimension: int, file: str = "file"
+    values: Any,
+    arrays: Sequence[Array],
+    role: str,
+    table: TypeRegistry,
+    *,
+    dimension: int,
+    file: str = "file",
 ) -> Any:
     """The object of a record; raises a `ProblemError` that names the file where it makes no sense."""
     reader = Reader(table, arrays, dimension)
-    made = reader.part(Record(file, role, values), role)
+    made = reader.read_object(Record(file, role, values), role)
     reader.finish(file)
     return made
 
@@ -81,7 +87,7 @@ def field(windows: int, cells: int, rng: np.random.Generator) -> Windows:
     centre, half = np.zeros(2), np.ones(2)
     parts = []
     for i in range(windows):
-        bases = tuple(WaveBasis(rng.standard_normal((2, 20)), centre, half) for _ in range(cells))
+        bases = tuple(RandomFourierBasis(rng.standard_normal((2, 20)), centre, half) for _ in range(cells))
         weights = tuple(rng.standard_normal(40) for _ in bases)
         parts.append(Window(0.1 * i, None if i % 2 else f"window {i}", i, bases, weights))
     return Windows(tuple(parts))
@@ -97,8 +103,8 @@ def through_a_file(made: Any, role: str, path: Path) -> Any:
 def test_a_thousand_windows_are_saved_and_loaded_quickly(tmp_path: Path) -> None:
     made = field(1000, 3, np.random.default_rng(0))
     path = tmp_path / "field.pibls"
-    few = calls_of(lambda: through_a_file(field(250, 3, np.random.default_rng(0)), "field", path))
-    assert calls_of(lambda: through_a_file(made, "field", path)) < 4.2 * few
+    few = count_calls(lambda: through_a_file(field(250, 3, np.random.default_rng(0)), "field", path))
+    assert count_calls(lambda: through_a_file(made, "field", path)) < 4.2 * few
     assert few < 250 * 700
     again = through_a_file(made, "field", path)
     assert len(again.parts) == 1000
@@ -133,20 +139,22 @@ def test_what_is_not_in_the_table_is_refused() -> None:
     class Own(JoinedBasis):
         """A subclass may do something else with the same arrays."""
 
-    wave = WaveBasis(np.ones((2, 3)), np.zeros(2), np.ones(2))
-    with pytest.raises(ProblemError, match="expected a basis of pibls, got one of the class Own"):
-        to_record(Own((wave,)), "basis", KNOWN)
-    with pytest.raises(ProblemError, match="expected a window of pibls, got one of the class WaveBasis"):
+    wave = RandomFourierBasis(np.ones((2, 3)), np.zeros(2), np.ones(2))
+    with pytest.raises(ProblemError, match="expected a basis of pibls, got an object of class Own"):
+        to_record(Own((wave,)), "basis", REGISTRY)
+    with pytest.raises(
+        ProblemError, match="expected a window of pibls, got an object of class RandomFourierBasis"
+    ):
         to_record(wave, "window", TABLE)
     with pytest.raises(ProblemError, match="arrays of float64 with one to 4 axes, got int64"):
-        to_record(WaveBasis(np.ones((2, 3), dtype=int), np.zeros(2), np.ones(2)), "basis", KNOWN)
-    record, arrays = to_record(wave, "basis", KNOWN)
+        to_record(RandomFourierBasis(np.ones((2, 3), dtype=int), np.zeros(2), np.ones(2)), "basis", REGISTRY)
+    record, arrays = to_record(wave, "basis", REGISTRY)
     with pytest.raises(ProblemError, match="kind: one of windows, got waves"):
         from_record(record, arrays, "field", TABLE, dimension=2)
     with pytest.raises(ProblemError, match=r"frequencies: an array \(1, any\), got \(2, 3\)"):
-        from_record(record, arrays, "basis", KNOWN, dimension=1)
-    with pytest.raises(ProblemError, match="a use for every array, got 1 without"):
-        from_record(record, [*arrays, np.ones(1)], "basis", KNOWN, dimension=2)
+        from_record(record, arrays, "basis", REGISTRY, dimension=1)
+    with pytest.raises(ProblemError, match="only arrays that are used, got 1 unused"):
+        from_record(record, [*arrays, np.ones(1)], "basis", REGISTRY, dimension=2)
 
 
 def test_lengths_that_must_agree_are_compared() -> None:
@@ -158,8 +166,8 @@ def test_lengths_that_must_agree_are_compared() -> None:
 
 
 def test_bases_too_deep_inside_each_other_are_not_written() -> None:
-    basis: Any = WaveBasis(np.ones((1, 3)), np.zeros(1), np.ones(1))
+    basis: Any = RandomFourierBasis(np.ones((1, 3)), np.zeros(1), np.ones(1))
     for _ in range(16):
         basis = JoinedBasis((basis,))
-    with pytest.raises(ProblemError, match="at most 16 objects inside each other"):
-        to_record(basis, "basis", KNOWN)
+    with pytest.raises(ProblemError, match="objects nested at most 16 deep"):
+        to_record(basis, "basis", REGISTRY)

@@ -10,11 +10,11 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array
-from pibls.geometry import Domain, between, box_of, faces_of, has_sides, leaves_of, space_of, time_of, within
-from pibls.notebook.wording import PlainPen
-from pibls.problem import Inside, Pair, Part, Region, Scattered, Slice, Spot
-from pibls.problem.regions.on import probe
-from tests.solved import Ring
+from pibls.geometry import Domain, box_of, faces_of, is_box, leaves_of, space_of, time_of, with_range, within
+from pibls.notebook.condition_text import PlainNotation
+from pibls.problem import BoundaryPart, Interior, PeriodicFaces, Region, ScatteredPoints, SinglePoint, Slice
+from pibls.problem.regions.selection import boundary_probes
+from tests.solved_problems import Ring
 
 x, y, t = sp.symbols("x y t")
 SQUARE = pibls.Box({x: (0, 1), y: (-1, 2)})
@@ -42,17 +42,17 @@ class Own:
 
 
 REGIONS: dict[str, tuple[Region, Domain]] = {
-    "inside": (Inside(), SQUARE),
-    "boundary": (Part(), SQUARE),
-    "pair": (Pair(0, 0.0, 1.0), SQUARE),
+    "inside": (Interior(), SQUARE),
+    "boundary": (BoundaryPart(), SQUARE),
+    "pair": (PeriodicFaces(0, 0.0, 1.0), SQUARE),
     "slice": (Slice(0, 0.5), SQUARE),
     "start": (Slice(2, 0.0), TIMED),
-    "spot": (Spot((0.25, 0.25), None), SQUARE),
-    "spot in time": (Spot((0.25, 0.25, None), None), TIMED),
-    "scattered": (Scattered(np.array([[0.1, 0.1], [0.5, 0.9], [1.0, 2.0]])), SQUARE),
-    "walls in time": (Part(), TIMED),
-    "own boundary": (Part(), Own()),
-    "own inside": (Inside(), Own()),
+    "spot": (SinglePoint((0.25, 0.25), None), SQUARE),
+    "spot in time": (SinglePoint((0.25, 0.25, None), None), TIMED),
+    "scattered": (ScatteredPoints(np.array([[0.1, 0.1], [0.5, 0.9], [1.0, 2.0]])), SQUARE),
+    "walls in time": (BoundaryPart(), TIMED),
+    "own boundary": (BoundaryPart(), Own()),
+    "own inside": (Interior(), Own()),
 }
 
 
@@ -67,15 +67,15 @@ def cells(domain: Domain, k: int) -> list[Array]:
 def test_every_region_answers_the_protocol(name: str) -> None:
     region, domain = REGIONS[name]
     d = len(domain.coordinates)
-    found = region.place(domain, COUNTS, np.random.default_rng(0))
+    found = region.sample(domain, COUNTS, np.random.default_rng(0))
     assert len(found.sites) == region.sites
     assert all(site.shape == found.normals.shape == (len(found), d) for site in found.sites)
     assert all(within(domain, site).all() for site in found.sites)
-    assert region.mask(probe(domain)).shape == (4096,)
-    assert region.mask(probe(domain)).any() == region.is_boundary
-    assert region.spots(domain).shape[1] == d
-    assert isinstance(region.follows(domain), bool)
-    assert region.words(tuple(domain.coordinates), PlainPen())
+    assert region.mask(boundary_probes(domain)).shape == (4096,)
+    assert region.mask(boundary_probes(domain)).any() == region.is_boundary
+    assert region.isolated_points(domain).shape[1] == d
+    assert isinstance(region.allows_time_stepping(domain), bool)
+    assert region.describe(tuple(domain.coordinates), PlainNotation())
     assert region.holds(found.sites[0]).all()
     assert hash(region) is not None
 
@@ -84,14 +84,14 @@ def test_every_region_answers_the_protocol(name: str) -> None:
 def test_points_of_boxes_lie_in_them_and_fill_the_region(name: str) -> None:
     region, domain = REGIONS[name]
     boxes = cells(domain, 3)
-    found = [region.place(domain, COUNTS, np.random.default_rng(0), box) for box in boxes]
+    found = [region.sample(domain, COUNTS, np.random.default_rng(0), box) for box in boxes]
     for box, placed in zip(boxes, found, strict=True):
         slack = 1e-8 * (box[:, 1] - box[:, 0])
         X = placed.sites[0]
         assert np.all((box[:, 0] - slack <= X) & (box[:, 1] + slack >= X))
         assert placed.normals.shape == X.shape
     everything = np.concatenate([placed.sites[0] for placed in found])
-    whole = region.place(domain, COUNTS, np.random.default_rng(0)).sites[0]
+    whole = region.sample(domain, COUNTS, np.random.default_rng(0)).sites[0]
     # Every point of the region has a neighbour among those of the cells.
     gaps = [np.abs(everything - p).max(axis=1).min() for p in whole]
     assert max(gaps) < 0.2
@@ -99,45 +99,51 @@ def test_points_of_boxes_lie_in_them_and_fill_the_region(name: str) -> None:
 
 def test_each_scattered_point_and_spot_has_one_cell() -> None:
     X = np.array([[a, b] for a in np.linspace(0, 1, 7) for b in np.linspace(-1, 2, 7)])
-    found = [Scattered(X).place(SQUARE, COUNTS, np.random.default_rng(0), box) for box in cells(SQUARE, 3)]
+    found = [
+        ScatteredPoints(X).sample(SQUARE, COUNTS, np.random.default_rng(0), box) for box in cells(SQUARE, 3)
+    ]
     together = np.concatenate([f.sites[0] for f in found])
     assert len(together) == len(X)
     assert {tuple(p) for p in together} == {tuple(p) for p in X}
-    spot = Spot((1 / 3, 0.0), None)
+    spot = SinglePoint((1 / 3, 0.0), None)
     assert (
-        sum(len(spot.place(SQUARE, COUNTS, np.random.default_rng(0), box)) for box in cells(SQUARE, 3)) == 1
+        sum(len(spot.sample(SQUARE, COUNTS, np.random.default_rng(0), box)) for box in cells(SQUARE, 3)) == 1
     )
 
 
 def test_scattered_points_carry_normals_and_refuse_nonsense() -> None:
     n = np.array([[1.0, 0.0]])
-    region = Scattered([[1.0, 0.0]], n)
+    region = ScatteredPoints([[1.0, 0.0]], n)
     assert region.has_normal
-    assert (region.place(SQUARE, COUNTS, np.random.default_rng(0)).normals == n).all()
-    assert not Scattered([[1.0, 0.0]]).has_normal
-    with pytest.raises(pibls.ProblemError, match=r"Scattered\(points\).*shape \(n, d\).*got shape \(2,\)"):
-        Scattered([1.0, 2.0])
-    with pytest.raises(pibls.ProblemError, match=r"Scattered\(normals\).*shape \(1, 2\).*got shape \(2, 2\)"):
-        Scattered([[1.0, 2.0]], np.eye(2))
+    assert (region.sample(SQUARE, COUNTS, np.random.default_rng(0)).normals == n).all()
+    assert not ScatteredPoints([[1.0, 0.0]]).has_normal
+    with pytest.raises(
+        pibls.ProblemError, match=r"ScatteredPoints\(points\).*shape \(n, d\).*got shape \(2,\)"
+    ):
+        ScatteredPoints([1.0, 2.0])
+    with pytest.raises(
+        pibls.ProblemError, match=r"ScatteredPoints\(normals\).*shape \(1, 2\).*got shape \(2, 2\)"
+    ):
+        ScatteredPoints([[1.0, 2.0]], np.eye(2))
 
 
 def test_density_follows_the_box() -> None:
     """A cell that lies along a side gets what a quarter of the counts says, however small it is."""
     for size in (0.5, 1e-3, 1e-6):
         box = np.array([[0.0, size], [0.3, 0.3 + size]])
-        found = Part().place(SQUARE, COUNTS, np.random.default_rng(0), box)
+        found = BoundaryPart().sample(SQUARE, COUNTS, np.random.default_rng(0), box)
         assert len(found) == COUNTS.boundary // 4
         assert (found.sites[0][:, 0] == 0.0).all()
 
 
 def test_a_pair_in_a_box_is_on_the_lower_face_and_reaches_the_other() -> None:
-    region = Pair(0, 0.0, 1.0)
-    low = region.place(SQUARE, COUNTS, np.random.default_rng(0), np.array([[0.0, 0.5], [0.0, 1.0]]))
+    region = PeriodicFaces(0, 0.0, 1.0)
+    low = region.sample(SQUARE, COUNTS, np.random.default_rng(0), np.array([[0.0, 0.5], [0.0, 1.0]]))
     assert len(low) == 20
     assert (low.sites[0][:, 0] == 0.0).all()
     assert (low.sites[1][:, 0] == 1.0).all()
     assert (low.sites[0][:, 1] == low.sites[1][:, 1]).all()
-    high = region.place(SQUARE, COUNTS, np.random.default_rng(0), np.array([[0.5, 1.0], [0.0, 1.0]]))
+    high = region.sample(SQUARE, COUNTS, np.random.default_rng(0), np.array([[0.5, 1.0], [0.0, 1.0]]))
     assert len(high) == 0
     assert len(high.sites) == 2
 
@@ -145,7 +151,7 @@ def test_a_pair_in_a_box_is_on_the_lower_face_and_reaches_the_other() -> None:
 def test_a_slice_belongs_to_one_of_two_boxes_that_share_it() -> None:
     region = Slice(0, 0.5)
     left, right = (
-        region.place(SQUARE, COUNTS, np.random.default_rng(0), np.array([[a, a + 0.5], [0.0, 1.0]]))
+        region.sample(SQUARE, COUNTS, np.random.default_rng(0), np.array([[a, a + 0.5], [0.0, 1.0]]))
         for a in (0.0, 0.5)
     )
     assert len(left) == 0
@@ -155,10 +161,10 @@ def test_a_slice_belongs_to_one_of_two_boxes_that_share_it() -> None:
 def test_no_points_asked_for_in_a_box_is_no_error() -> None:
     none = pibls.Points(10, 0, 0)
     box = np.array([[0.0, 0.5], [-1.0, 0.0]])
-    for region in (Part(), Pair(0, 0.0, 1.0), Slice(0, 0.0)):
-        assert len(region.place(SQUARE, none, np.random.default_rng(0), box)) == 0
+    for region in (BoundaryPart(), PeriodicFaces(0, 0.0, 1.0), Slice(0, 0.0)):
+        assert len(region.sample(SQUARE, none, np.random.default_rng(0), box)) == 0
     with pytest.raises(pibls.ProblemError, match=r"points.boundary.*at least 1, for the condition here"):
-        Part().place(SQUARE, none, np.random.default_rng(0), name="here")
+        BoundaryPart().sample(SQUARE, none, np.random.default_rng(0), name="here")
 
 
 def test_a_tiny_cell_at_the_edge_of_an_own_shape_has_points_inside() -> None:
@@ -166,18 +172,18 @@ def test_a_tiny_cell_at_the_edge_of_an_own_shape_has_points_inside() -> None:
     for size in (1e-1, 1e-2):
         c = np.sqrt(0.5)
         box = np.array([[c - size, c + size], [c - size, c + size]])
-        found = Inside().place(ring, COUNTS, np.random.default_rng(0), box)
+        found = Interior().sample(ring, COUNTS, np.random.default_rng(0), box)
         assert len(found) == COUNTS.interior
         assert ring.contains(found.sites[0]).all()
 
 
 def test_a_small_face_is_a_part_like_a_large_one() -> None:
     well, field = pibls.Disk((x, y), (0, 0), 0.01), pibls.Disk((x, y), (0, 0), 1000)
-    assert Part(owners=(well,)).mask(probe(field - well)).any()
+    assert BoundaryPart(owners=(well,)).mask(boundary_probes(field - well)).any()
     u = sp.Function("u")(x, y)
     ends = [pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1, on=sp.Eq(x, 1)), pibls.Neumann(u, 0)]
     strip = pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1e-6)}), [u.diff(x, 2) + u.diff(y, 2)], ends)
-    assert all(isinstance(statement.region, Part) for statement in strip.statements[1:])
+    assert all(isinstance(statement.region, BoundaryPart) for statement in strip.statements[1:])
 
 
 def test_a_curve_inside_is_a_region() -> None:
@@ -186,30 +192,30 @@ def test_a_curve_inside_is_a_region() -> None:
     conditions = [pibls.Dirichlet(u, 0), pibls.Condition(u - 1, on=sp.And(circle, y > 0))]
     problem = pibls.Problem(SQUARE, [u.diff(x, 2) + u.diff(y, 2)], conditions)
     region = problem.statements[2].region
-    X = region.place(SQUARE, COUNTS, np.random.default_rng(0)).sites[0]
+    X = region.sample(SQUARE, COUNTS, np.random.default_rng(0)).sites[0]
     assert len(X) > 4
     np.testing.assert_allclose(np.hypot(*X.T), 0.5, rtol=1e-12)
     assert (X >= 0).all()
     box = np.array([[0.3, 0.4], [0.3, 0.4]])
-    inside = region.place(SQUARE, COUNTS, np.random.default_rng(0), box).sites[0]
+    inside = region.sample(SQUARE, COUNTS, np.random.default_rng(0), box).sites[0]
     assert len(inside) > 4
     assert np.all((box[:, 0] <= inside) & (box[:, 1] >= inside))
-    assert "inside, where" in region.words((x, y), PlainPen())
-    assert not region.follows(SQUARE)
-    assert len(region.spots(SQUARE)) > 10
+    assert "inside, where" in region.describe((x, y), PlainNotation())
+    assert not region.allows_time_stepping(SQUARE)
+    assert len(region.isolated_points(SQUARE)) > 10
     with pytest.raises(pibls.ProblemError, match="where the normal is defined"):
         pibls.Problem(SQUARE, [u.diff(x, 2) + u.diff(y, 2)], [conditions[0], pibls.Neumann(u, 1, on=circle)])
 
 
 def test_what_follows_in_time() -> None:
     line = pibls.Interval(t, 0, 1)
-    assert Slice(0, 0.0).follows(line)
-    assert not Slice(0, 0.5).follows(line)
-    assert not Part().follows(line)
-    assert Part().follows(TIMED)
-    assert Pair(0, 0.0, 1.0).follows(TIMED)
-    assert not Spot((0.0, 0.0, 1.0), None).follows(TIMED)
-    assert Spot((0.0, 0.0, None), None).follows(TIMED)
+    assert Slice(0, 0.0).allows_time_stepping(line)
+    assert not Slice(0, 0.5).allows_time_stepping(line)
+    assert not BoundaryPart().allows_time_stepping(line)
+    assert BoundaryPart().allows_time_stepping(TIMED)
+    assert PeriodicFaces(0, 0.0, 1.0).allows_time_stepping(TIMED)
+    assert not SinglePoint((0.0, 0.0, 1.0), None).allows_time_stepping(TIMED)
+    assert SinglePoint((0.0, 0.0, None), None).allows_time_stepping(TIMED)
 
 
 def test_a_domain_of_ones_own_answers_all_that_is_asked() -> None:
@@ -217,20 +223,20 @@ def test_a_domain_of_ones_own_answers_all_that_is_asked() -> None:
     assert space_of(own) is own
     assert time_of(own) is None
     assert leaves_of(own) == (own,)
-    assert between(own, 1, 0.0, 1.0) is None
-    assert not has_sides(own)
+    assert with_range(own, 1, 0.0, 1.0) is None
+    assert not is_box(own)
     assert not faces_of(own)[0].has_chart
 
 
 def test_time_can_be_cut_where_there_is_one() -> None:
-    part = between(TIMED, 2, 0.5, 1.0)
+    part = with_range(TIMED, 2, 0.5, 1.0)
     assert part is not None
     assert box_of(part)[-1].tolist() == [0.5, 1.0]
-    line = between(pibls.Interval(t, 0, 1), 0, 0.0, 0.25)
+    line = with_range(pibls.Interval(t, 0, 1), 0, 0.0, 0.25)
     assert line == pibls.Interval(t, 0, 0.25)
-    assert between(TIMED, 0, 0.0, 0.5) is None
-    assert between(pibls.Disk((x, y), (0, 0), 1), 0, 0.0, 1.0) is None
-    square = between(SQUARE, 1, 0.25, 0.5)
+    assert with_range(TIMED, 0, 0.0, 0.5) is None
+    assert with_range(pibls.Disk((x, y), (0, 0), 1), 0, 0.0, 1.0) is None
+    square = with_range(SQUARE, 1, 0.25, 0.5)
     assert square is not None
     assert box_of(square)[1].tolist() == [0.25, 0.5]
     assert leaves_of(TIMED) == (SQUARE,)

@@ -12,15 +12,15 @@ from scipy.optimize import brentq
 from scipy.special import jn_zeros, jv
 
 import pibls
-from pibls.adaptive.evolutions.galerkin import RoomFollower
-from pibls.adaptive.evolutions.galerkin_operator import RoomPlaces
-from pibls.adaptive.evolutions.trajectory import Demand
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.evolutions.galerkin import GalerkinStepper
+from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator
+from pibls.adaptive.evolutions.trajectory import Tolerances
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import unknowns_at
-from pibls.assembly.evolutions.projected import Projection
-from pibls.basis import DegreeBasis, EvolvingBasis
-from pibls.geometry.integrals.gauss import in_round_ball
-from pibls.problem.forms.lowering import lower
+from pibls.assembly.evolutions.galerkin_projection import GalerkinProjection
+from pibls.basis import SpaceTimeBasis, TotalDegreeBasis
+from pibls.geometry.integrals.gauss import ball_rule_3d
+from pibls.problem.forms.compilation import compile_problem
 
 x, y, t = sp.symbols("x y t")
 u = sp.Function("u")(x, y, t)
@@ -81,9 +81,9 @@ def test_a_condition_that_changes_with_time() -> None:
         [sp.Eq(u.diff(t), LAPLACE + source)],
         [pibls.Robin(u, (1 + t) * exact + flux, 1 + t, 1), pibls.Initial(u, exact.subs(t, 0))],
     )
-    places = RoomPlaces.of(Bench.of(lower(problem), domain, 0, 1e-6))
+    places = GalerkinOperator.of(ValidationContext.of(compile_problem(problem), domain, 0, 1e-6))
     assert places is not None
-    followed = RoomFollower(Demand(1e-7, 1e-5), places, 8).run()
+    followed = GalerkinStepper(Tolerances(1e-7, 1e-5), places, 8).run()
     assert followed.stopped is None
     space, w = followed.function()
     X = np.asarray(domain.interior(300, np.random.default_rng(3)))
@@ -112,9 +112,9 @@ def test_heat_around_a_hole_saved_and_read_again(tmp_path: Path) -> None:
 def test_a_rim_that_is_suddenly_cold_is_promised_from_a_moment_on() -> None:
     domain = pibls.Disk((x, y), (0, 0), 1).during(t, 0, 1)
     problem = pibls.Problem(domain, [sp.Eq(u.diff(t), LAPLACE)], [pibls.Dirichlet(u, 0), pibls.Initial(u, 1)])
-    places = RoomPlaces.of(Bench.of(lower(problem), domain, 0, 1e-4))
+    places = GalerkinOperator.of(ValidationContext.of(compile_problem(problem), domain, 0, 1e-4))
     assert places is not None
-    follower = RoomFollower(Demand(1e-5, 1e-3), places, 8)
+    follower = GalerkinStepper(Tolerances(1e-5, 1e-3), places, 8)
     followed = follower.run()
 
     def exact(X: Any, Y: Any, T: Any) -> Any:
@@ -134,19 +134,19 @@ def test_the_functions_of_a_room_are_orthonormal_and_have_the_tones_of_a_disc() 
         [sp.Eq(u.diff(t), LAPLACE)],
         [pibls.Dirichlet(u, 0), pibls.Initial(u, 0)],
     )
-    places = RoomPlaces.of(Bench.of(lower(problem), problem.domain, 0, 1e-6))
+    places = GalerkinOperator.of(ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-6))
     assert places is not None
-    room = places.room(16)
+    room = places.space(16)
     gram = (room.values * room.weights[:, None]).T @ room.values
     assert np.abs(gram - np.eye(room.functions)).max() < 1e-9
-    group = room.lines.groups[0]
+    group = room.system.statements[0]
     laplace = sum(group.sites[0].tables(alpha)[0] for alpha in ((2, 0), (0, 2)))
-    wall = room.lines.groups[1].sites[0].tables((0, 0))[0]
-    weights = room.wall_weights
-    rows = Projection.of(
+    wall = room.system.statements[1].sites[0].tables((0, 0))[0]
+    weights = room.boundary_weights
+    rows = GalerkinProjection.of(
         room.values * room.weights[:, None], (0,), wall, weights, (slice(0, len(wall)),), 1e-2
     )
-    tested = rows.free @ ((room.values * room.weights[:, None]).T @ laplace) @ rows.free.T
+    tested = rows.unconstrained @ ((room.values * room.weights[:, None]).T @ laplace) @ rows.unconstrained.T
     tones = np.sort(-np.linalg.eigvals(tested).real)
     assert (
         np.abs(
@@ -160,20 +160,22 @@ def test_the_functions_of_a_room_are_orthonormal_and_have_the_tones_of_a_disc() 
 
 @pytest.mark.parametrize("alpha", [(1, 0, 0), (0, 2, 0), (1, 0, 1), (0, 0, 2)])
 def test_derivatives_of_functions_that_move(alpha: tuple[int, ...]) -> None:
-    space = DegreeBasis(4, np.array([0.5, 0.0]), np.array([0.5, 1.0]))
-    basis = EvolvingBasis(space, 3, np.array([1.0]), np.array([0.25]))
+    space = TotalDegreeBasis(4, np.array([0.5, 0.0]), np.array([0.5, 1.0]))
+    basis = SpaceTimeBasis(space, 3, np.array([1.0]), np.array([0.25]))
     X = np.random.default_rng(0).random((5, 3))
     w = np.random.default_rng(1).random(basis.size)
     h, axis = 1e-5, int(np.flatnonzero(alpha)[0])
     less = tuple(a - (i == axis) for i, a in enumerate(alpha))
     step = h * np.eye(3)[axis]
-    slope = (basis.sums(X + step, [(less, w)]) - basis.sums(X - step, [(less, w)]))[0] / (2 * h)
+    slope = (
+        basis.linear_combinations(X + step, [(less, w)]) - basis.linear_combinations(X - step, [(less, w)])
+    )[0] / (2 * h)
     assert np.allclose(basis.jets(X, [alpha])[0] @ w, slope, rtol=1e-6, atol=1e-4)
-    assert np.allclose(basis.jets(X, [alpha])[0] @ w, basis.sums(X, [(alpha, w)])[0])
+    assert np.allclose(basis.jets(X, [alpha])[0] @ w, basis.linear_combinations(X, [(alpha, w)])[0])
 
 
 def test_the_rule_in_a_ball_is_exact() -> None:
-    rule = in_round_ball(np.zeros(3), 2.0, 6)
+    rule = ball_rule_3d(np.zeros(3), 2.0, 6)
     assert np.isclose(rule.weights.sum(), 32 * np.pi / 3, rtol=1e-13)
     found = rule.weights @ (rule.points[:, 0] ** 4 * rule.points[:, 2] ** 2)
     assert np.isclose(found, 4 * np.pi / 35 * 2.0**9 / 9, rtol=1e-12)
@@ -185,7 +187,9 @@ def test_what_no_room_is_for() -> None:
         [sp.Eq(u.diff(t), LAPLACE)],
         [pibls.Periodic(u, x), pibls.Periodic(u, y), pibls.Initial(u, sp.cos(2 * sp.pi * x))],
     )
-    assert RoomPlaces.of(Bench.of(lower(periodic), periodic.domain, 0, 1e-6)) is None
+    assert (
+        GalerkinOperator.of(ValidationContext.of(compile_problem(periodic), periodic.domain, 0, 1e-6)) is None
+    )
 
 
 def test_a_beginning_whose_rate_does_not_fit_the_rim_is_followed() -> None:

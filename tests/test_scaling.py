@@ -28,17 +28,17 @@ def test_sizes_are_the_promised_ones() -> None:
     assert len({scaling.key(asdict(s)) for s in found}) == len(found)
     assert max(s.nodes for s in found if s.threads == 1) == 8000
     assert Size("points", 500, 1_000_000) in found, "a million points, and the library decides to stream"
-    assert streaming.HELD_ENTRIES < 500 * 1_000_000
+    assert streaming.MAX_STORED_ENTRIES < 500 * 1_000_000
     for size in found:
         if size.study == "width":
-            assert size.nodes * (size.points + 1000) < streaming.HELD_ENTRIES
+            assert size.nodes * (size.points + 1000) < streaming.MAX_STORED_ENTRIES
 
 
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="peak memory is read from /proc: Linux only"
 )
 def test_measured_in_miniature(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "HELD_ENTRIES", streaming.HELD_ENTRIES)
+    monkeypatch.setattr(streaming, "MAX_STORED_ENTRIES", streaming.MAX_STORED_ENTRIES)
     held, streamed = (scaling.measure(Size("points", 100, 3000, mode)) for mode in ("held", "streamed"))
     assert held["max_error"] < 1e-5
     assert streamed["max_error"] < 1e-5

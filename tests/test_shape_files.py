@@ -12,8 +12,8 @@ import pibls
 from pibls.errors import ProblemError
 from pibls.geometry import box_of, space_of
 from pibls.io.problem_file import parse_problem
-from pibls.io.writing import problem_text
-from pibls.problem.interfaces.materials import materials_of
+from pibls.io.problem_writer import problem_text
+from pibls.problem.interfaces.decomposition import subdomain_decomposition
 
 x, y, z, r, t = sp.symbols("x y z r t")
 DISK = pibls.Disk((x, y), (0.5, 0.5), 0.2)
@@ -100,9 +100,9 @@ def test_signs_bind_as_in_python() -> None:
 
 
 BAD = {
-    "unknown name": (f"a = {DISK_TEXT}", "b", r"the name of a shape, got 'b'.*Declared are a"),
-    "sign": (f"a = {DISK_TEXT}", "a a", r"a sign between two shapes"),
-    "bracket": (f"a = {DISK_TEXT}", "(a", r"a closing bracket"),
+    "unknown name": (f"a = {DISK_TEXT}", "b", r"the name of a shape, got 'b'.*Declared shapes are a"),
+    "sign": (f"a = {DISK_TEXT}", "a a", r"an operator between two shapes"),
+    "bracket": (f"a = {DISK_TEXT}", "(a", r"a closing parenthesis"),
     "nothing": (f"a = {DISK_TEXT}", "a -", r"the name of a shape, got nothing"),
     "letters": (f"a = {DISK_TEXT}", "a * a", r"names of shapes, joined by"),
     "kind": ("a = { circle = { radius = 1 } }", "a", r"a shape \(interval, box, disk.*got 'circle'"),
@@ -112,7 +112,7 @@ BAD = {
     "key": (
         "a = { disk = { center = { x = 0, y = 0 }, radius = 1, r = 2 } }",
         "a",
-        r"a key that has a meaning",
+        r"a valid key",
     ),
     "vertices": (
         'a = { polygon = { coordinates = ["x", "y"], vertices = 3 } }',
@@ -132,13 +132,13 @@ BAD = {
     "vector": (
         'a = { implicit = { negative = "[x, y]", bounds = { x = [0, 1], y = [0, 1] } } }',
         "a",
-        r"one value",
+        r"a scalar",
     ),
     "foreign": ('a = { implicit = { negative = "x + q", bounds = { x = [0, 1], y = [0, 1] } } }', "a", "q"),
     "extrusion": (
         f'a = {DISK_TEXT}\nb = {{ extrusion = {{ shape = "a" }} }}',
         "b",
-        r"a shape and one more coord",
+        r"a shape and one additional coord",
     ),
     "revolution": (
         f'a = {DISK_TEXT}\nb = {{ revolution = {{ shape = "a", coordinates = ["u"] }} }}',
@@ -148,7 +148,7 @@ BAD = {
     "matrix": (
         f'a = {DISK_TEXT}\nb = {{ shape = "a", matrix = [[1, 0], [0, 0]], offset = [0, 0] }}',
         "b",
-        "2 rows",
+        "a regular matrix of 2",
     ),
     "moved": (f'a = {DISK_TEXT}\nb = {{ shape = "a", moved = [1] }}', "b", r"a distance for each"),
     "below": (f'b = {{ shape = "a", moved = [1, 0] }}\na = {DISK_TEXT}', "b", r"Declare it under \[shapes\]"),
@@ -186,14 +186,14 @@ value = 0
 def test_inside_in_a_file() -> None:
     """Materials and sources by the name of a shape, also of one without a formula; written and read back."""
     problem = parse_problem(INSIDE).problem
-    materials = materials_of(problem)
+    materials = subdomain_decomposition(problem)
     assert materials is not None
     assert len(materials) == 3
     again = parse_problem(problem_text(problem)).problem
     assert "inside(" in problem_text(problem)
     assert problem_text(again) == problem_text(problem)
     X = np.array([[0.0, 0.0], [0.6, 0.6], [0.9, -0.9]])
-    other = materials_of(again)
+    other = subdomain_decomposition(again)
     assert other is not None
     assert [len(set(m.locate(X).tolist())) for m in (materials, other)] == [3, 3]
 
@@ -204,7 +204,7 @@ def test_inside_in_a_file() -> None:
         ("inside(blob)", "inside(blub)", "Did you mean blob"),
         ("inside(blob)", "inside(blob, spot)", "the name of a shape in inside"),
         ("inside(blob)", "blob", "a relation such as"),
-        ('f = "if(inside(spot) and x > 0, 1, 0)"', 'f = "inside(spot)"', "a function of the language"),
+        ('f = "if(inside(spot) and x > 0, 1, 0)"', 'f = "inside(spot)"', "a known function"),
     ],
 )
 def test_inside_of_what(old: str, new: str, words: str) -> None:

@@ -13,10 +13,10 @@ import sympy as sp
 import pibls
 from pibls.arrays import Array, Mask
 from pibls.geometry import Boundary, box_of, check_domain, faces_of
-from pibls.geometry.faces import level
-from pibls.geometry.faces.level import Level
-from pibls.geometry.shape import inside_of
-from pibls.problem import Inside, Part
+from pibls.geometry.faces import level_set as level
+from pibls.geometry.faces.level_set import LevelSet
+from pibls.geometry.shape import inside_condition
+from pibls.problem import BoundaryPart, Interior
 
 x, y, z, r, t = sp.symbols("x y z r t")
 XY = (x, y)
@@ -131,23 +131,23 @@ def test_a_hole_of_an_expression_is_found_however_small(radius: float) -> None:
 
 def test_a_small_hole_in_a_body_and_a_slim_oval_of_an_expression(monkeypatch: pytest.MonkeyPatch) -> None:
     box = np.array([[-1.1, 1.1]] * 3)
-    body = Level((x**2 + y**2 + z**2 - 1) * ((x - 0.3) ** 2 + y**2 + z**2 - 1e-4), (x, y, z), "body")
+    body = LevelSet((x**2 + y**2 + z**2 - 1) * ((x - 0.3) ** 2 + y**2 + z**2 - 1e-4), (x, y, z), "body")
     sizes = sorted(face.measure(np.ones(3)) for face in body.faces(box, body))
     assert sizes == pytest.approx([4 * PI * 1e-4, 4 * PI], rel=0.03)
     c, s = math.cos(0.5), math.sin(0.5)
     slim, slimmer = (
-        Level((c * x + s * y) ** 2 + (b * (c * y - s * x)) ** 2 - 1, XY, "oval") for b in (100, 1000)
+        LevelSet((c * x + s * y) ** 2 + (b * (c * y - s * x)) ** 2 - 1, XY, "oval") for b in (100, 1000)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sum(f.measure(np.ones(2)) for f in slim.faces(box[:2], slim)) == pytest.approx(4.001, abs=1e-3)
-    monkeypatch.setattr(level, "_SIDES", {2: (240,)})
-    with pytest.warns(pibls.ShapeWarning, match="not all of it is found"):
+    monkeypatch.setattr(level, "_GRID_SIZES", {2: (240,)})
+    with pytest.warns(pibls.ShapeWarning, match="parts of the boundary were not found"):
         slimmer.faces(box[:2], slimmer)
 
 
 def test_the_absolute_value_of_a_coordinate_has_a_slope() -> None:
-    drum = Level(sp.Max(x**2 + y**2 - 1, sp.Abs(z) - 0.5), (x, y, z), "drum")
+    drum = LevelSet(sp.Max(x**2 + y**2 - 1, sp.Abs(z) - 0.5), (x, y, z), "drum")
     np.testing.assert_array_equal(drum.gradient(np.array([[0.1, 0.2, -0.5]])), [[0.0, 0.0, -1.0]])
 
 
@@ -174,12 +174,12 @@ def test_cells_of_any_size_get_their_boundary(name: str) -> None:
     for size in (0.3, 1e-2, 1e-4) if name != "own" else (0.3, 1e-2):
         for p, n in zip(X, N, strict=True):
             box = np.column_stack([p - size / 2, p + size / 2])
-            found = Part().place(shape, pibls.Points(40, 64), np.random.default_rng(0), box)
+            found = BoundaryPart().sample(shape, pibls.Points(40, 64), np.random.default_rng(0), box)
             Y = found.sites[0]
             assert len(Y) >= (4 if name != "own" else 1)
             assert np.all((box[:, 0] - 1e-9 <= Y) & (box[:, 1] + 1e-9 >= Y))
             assert np.mean(is_on(shape, Y, found.normals)) > 0.9
-            inside = Inside().place(shape, pibls.Points(40, 64), np.random.default_rng(0), box).sites[0]
+            inside = Interior().sample(shape, pibls.Points(40, 64), np.random.default_rng(0), box).sites[0]
             assert len(inside) >= 20
             assert shape.contains(inside).all()
             del n
@@ -192,7 +192,7 @@ def test_cells_of_bodies_get_their_boundary(name: str) -> None:
     for size in (0.3, 0.03):
         for p in X:
             box = np.column_stack([p - size / 2, p + size / 2])
-            found = Part().place(shape, pibls.Points(40, 120), np.random.default_rng(0), box)
+            found = BoundaryPart().sample(shape, pibls.Points(40, 120), np.random.default_rng(0), box)
             assert len(found) >= 5
             assert np.mean(is_on(shape, found.sites[0], found.normals)) > 0.9
 
@@ -200,9 +200,13 @@ def test_cells_of_bodies_get_their_boundary(name: str) -> None:
 def test_points_are_evenly_spaced_on_closed_curves() -> None:
     shapes: list[Any] = [pibls.Disk(XY, (0, 0), 1), pibls.Ellipse(XY, (0, 0), (3, 0.5))]
     for shape in (*shapes, SHAPES["spline"][0], SHAPES["implicit"][0]):
-        found = Part().place(shape, pibls.Points(9, 64, rule="chebyshev"), np.random.default_rng(0)).sites[0]
+        found = (
+            BoundaryPart()
+            .sample(shape, pibls.Points(9, 64, rule="chebyshev"), np.random.default_rng(0))
+            .sites[0]
+        )
         face: Any = shape.faces[0]
-        order = np.argsort(face.curve.locate(found))
+        order = np.argsort(face.curve.nearest_parameters(found))
         steps = np.linalg.norm(np.diff(found[order], axis=0), axis=1)
         assert steps.max() < 1.25 * steps.min()
         assert len(found) == 64
@@ -219,7 +223,7 @@ def test_owners_are_the_shapes_it_was_built_from() -> None:
         [u.diff(x, 2) + u.diff(y, 2)],
         [pibls.Dirichlet(u, 0, on=SQUARE), pibls.Neumann(u, 1, on=first | second)],
     )
-    placed = problem.statements[2].region.place(plate, pibls.Points(9, 60), np.random.default_rng(0))
+    placed = problem.statements[2].region.sample(plate, pibls.Points(9, 60), np.random.default_rng(0))
     X, N = placed.sites[0], placed.normals
     centers = np.where((X[:, :1] < 0.5), 0.25, 0.75)
     np.testing.assert_allclose(np.hypot(*(X - centers).T), 0.1, rtol=1e-12)
@@ -238,7 +242,7 @@ def test_corners_of_cut_faces_are_exact() -> None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_condition_of_a_shape_says_what_contains_says(name: str) -> None:
     shape, _, _ = SHAPES[name]
-    condition = inside_of(shape)
+    condition = inside_condition(shape)
     box = box_of(shape)
     X = np.random.default_rng(0).uniform(box[:, 0], box[:, 1], (300, len(box)))
     holds = sp.lambdify(shape.coordinates, condition, modules="numpy")(*X.T)
@@ -262,10 +266,10 @@ def test_moving_turning_scaling(name: str) -> None:
 
 def test_a_shape_in_time() -> None:
     domain = (SQUARE - DISK).during(t, 0, 2)
-    found = Part(owners=(DISK,)).place(domain, pibls.Points(9, 80), np.random.default_rng(0))
+    found = BoundaryPart(owners=(DISK,)).sample(domain, pibls.Points(9, 80), np.random.default_rng(0))
     np.testing.assert_allclose(np.hypot(*(found.sites[0][:, :2] - 0.5).T), 0.2)
     box = np.array([[0.3, 0.5], [0.3, 0.5], [0.5, 1.0]])
-    part = Part().place(domain, pibls.Points(9, 80), np.random.default_rng(0), box).sites[0]
+    part = BoundaryPart().sample(domain, pibls.Points(9, 80), np.random.default_rng(0), box).sites[0]
     assert len(part) > 10
     assert np.all((part >= box[:, 0] - 1e-9) & (part <= box[:, 1] + 1e-9))
 

@@ -12,10 +12,10 @@ import sympy as sp
 from scipy import special
 
 import pibls
-from pibls.analysis.corners.singular import corners_of
+from pibls.analysis.corners.scalar_corners import corners_of
 from pibls.basis import Singular, Tip
 from pibls.errors import ProblemError
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)
@@ -60,7 +60,7 @@ def test_derivatives(end: Any, mu: complex) -> None:
 
 
 def found(problem: Any) -> dict[tuple[float, float], tuple[float, Any]]:
-    corners = corners_of(lower(problem), problem.domain)
+    corners = corners_of(compile_problem(problem), problem.domain)
     return {
         (round(c.point[0], 12) + 0.0, round(c.point[1], 12) + 0.0): (
             round(np.degrees(c.angle), 6),
@@ -121,7 +121,7 @@ def test_other_second_derivatives(mixed: int, across: Any) -> None:
         [u.diff(x, 2) + mixed * u.diff(x, y) + across * u.diff(y, 2)],
         [pibls.Dirichlet(u, exact)],
     )
-    (corner,) = [c for c in corners_of(lower(problem), L) if np.hypot(*c.point) < 1e-9]
+    (corner,) = [c for c in corners_of(compile_problem(problem), L) if np.hypot(*c.point) < 1e-9]
     assert corner.first_power(0) == pytest.approx(alpha)
     solution = pibls.solve(problem, tol=1e-8)
     X = L.interior(500, np.random.default_rng(0))

@@ -68,7 +68,7 @@ def test_a_bessel_function_of_a_broken_order(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
 def test_eight_functions_of_an_end_are_enough_and_two_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pibls.solve(bessel(60), tol=1e-7, max_nodes=600).converged
-    monkeypatch.setattr("pibls.analysis.frobenius.SINGULAR_ENDS", SingularEndThresholds(most=2))
+    monkeypatch.setattr("pibls.analysis.frobenius.SINGULAR_ENDS", SingularEndThresholds(max_functions=2))
     assert not pibls.solve(bessel(60), tol=1e-7, max_nodes=600).converged
 
 

@@ -53,15 +53,15 @@ def test_a_crack_opens(tmp_path: Path) -> None:
 
 def test_lips_know_their_side() -> None:
     domain = SQUARE - pibls.Slit((x, y), [(-0.5, -0.3), (0.1, 0), (0.5, 0.4)])
-    lips = [face for face in domain.faces if face.is_thin]
+    lips = [face for face in domain.faces if face.is_slit_side]
     assert len(lips) == 4
     for face in lips:
         there = face.at(np.array([[0.3], [0.7]]), np.random.default_rng(0))
         assert domain.contains(there.points).all()
     filled = (SQUARE - SLIT) | pibls.Disk((x, y), (0.5, 0), 0.2)
-    assert sum(face.is_thin for face in filled.faces) == 4
+    assert sum(face.is_slit_side for face in filled.faces) == 4
     moved = (SQUARE - SLIT).moved(1, 0).turned(0.3)
-    assert sum(face.is_thin for face in moved.faces) == 2
+    assert sum(face.is_slit_side for face in moved.faces) == 2
 
 
 def test_a_chessboard() -> None:
@@ -106,8 +106,11 @@ def test_a_level_set_has_corners() -> None:
     ("make", "words"),
     [
         (lambda: pibls.Slit((x, y), [(0, 0)]), "at least 2 different points"),
-        (lambda: pibls.Slit((x, y), [(0, 0), (1, 0), (1, 1), (0.5, -1)]), "does not cross or touch itself"),
-        (lambda: pibls.Problem(SLIT, [LAPLACE], [pibls.Dirichlet(u, 0)]), "has no width"),
+        (
+            lambda: pibls.Slit((x, y), [(0, 0), (1, 0), (1, 1), (0.5, -1)]),
+            "does not intersect or touch itself",
+        ),
+        (lambda: pibls.Problem(SLIT, [LAPLACE], [pibls.Dirichlet(u, 0)]), "has zero width"),
     ],
 )
 def test_bad_slits(make: Callable[[], object], words: str) -> None:

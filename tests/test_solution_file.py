@@ -18,14 +18,22 @@ import sympy as sp
 import pibls
 from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.arrays import Array, MultiIndex
-from pibls.basis import FeatureBasis, WaveBasis
+from pibls.basis import FeatureBasis, RandomFourierBasis
 from pibls.basis.activation import ACTIVATIONS, Sine, Tanh
 from pibls.basis.layer import Layer
-from pibls.spaces import Cells, CellTree, Decomposed, Whole, Windows, crossed
-from tests import solved
-from tests.effort import calls_of
-from tests.saved import back, check_same, equal, quickly, small, u, v
-from tests.solved import t, x, y
+from pibls.spaces import CellSpace, CellTree, Decomposed, SingleDomainSpace, TimeWindows, divided_at_planes
+from tests import solved_problems
+from tests.call_counts import count_calls
+from tests.saved_solutions import (
+    assert_same_solution,
+    is_bitwise_equal,
+    save_and_load,
+    small_solution,
+    solve_quietly,
+    u,
+    v,
+)
+from tests.solved_problems import t, x, y
 
 # --- round trips ----------------------------------------------------------------------------------
 
@@ -67,9 +75,9 @@ def test_every_basis(basis: Any, tmp_path: Path) -> None:
         [sp.Eq(w.diff(a, 2) + w.diff(b, 2), sp.sin(a) * b)],
         [pibls.Dirichlet(w, a * b)],
     )
-    solution = quickly(problem, basis, points=pibls.Points(60, 40), seed=3)
-    loaded = back(solution, tmp_path)
-    check_same(loaded, solution)
+    solution = solve_quietly(problem, basis, points=pibls.Points(60, 40), seed=3)
+    loaded = save_and_load(solution, tmp_path)
+    assert_same_solution(loaded, solution)
     assert loaded.settings == solution.settings
     assert type(loaded.space) is type(solution.space)
     assert type(first_basis(loaded)) is type(first_basis(solution))
@@ -138,11 +146,11 @@ def plate() -> pibls.Problem:
 
 @pytest.mark.parametrize("build", [heat, burgers, system, robin, named, plate])
 def test_every_kind_of_problem(build: Callable[[], pibls.Problem], tmp_path: Path) -> None:
-    solution = quickly(build(), pibls.Waves(40, scale=2.0))
-    loaded = back(solution, tmp_path)
-    check_same(loaded, solution)
+    solution = solve_quietly(build(), pibls.Waves(40, scale=2.0))
+    loaded = save_and_load(solution, tmp_path)
+    assert_same_solution(loaded, solution)
     for unknown in solution.problem.unknowns:
-        assert equal(
+        assert is_bitwise_equal(
             loaded[unknown](*(1.1,) * len(unknown.args)), solution[unknown](*(1.1,) * len(unknown.args))
         )
 
@@ -151,14 +159,14 @@ def test_every_kind_of_problem(build: Callable[[], pibls.Problem], tmp_path: Pat
 def test_an_automatic_solve_with_its_history(build: Callable[[], pibls.Problem], tmp_path: Path) -> None:
     solution = pibls.solve(build(), tol=1e-6, seed=2)
     assert solution.history
-    loaded = back(solution, tmp_path)
-    check_same(loaded, solution)
+    loaded = save_and_load(solution, tmp_path)
+    assert_same_solution(loaded, solution)
     assert loaded.converged
     assert loaded.settings == solution.settings
 
 
 def test_many_dimensions(tmp_path: Path) -> None:
-    check_same(back(solved.many(4), tmp_path), solved.many(4))
+    assert_same_solution(save_and_load(solved_problems.unit_box(4), tmp_path), solved_problems.unit_box(4))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -166,12 +174,12 @@ def test_any_ends_are_kept(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     low, high = np.sort(rng.standard_normal(2) * 10.0 ** rng.integers(-12, 12))
     problem = pibls.Problem(pibls.Interval(x, low, high), [u(x) - 1], [pibls.Dirichlet(u(x), 1)])
-    loaded = back(quickly(problem, pibls.Waves(4, scale=1.0)), tmp_path)
+    loaded = save_and_load(solve_quietly(problem, pibls.Waves(4, scale=1.0)), tmp_path)
     assert loaded.problem.domain.bounds == ((low, high),)
 
 
 def test_the_same_in_another_process(tmp_path: Path) -> None:
-    solution = quickly(robin(), pibls.Broad(6, 6, 3, 7, scale=1.2, whiten=True))
+    solution = solve_quietly(robin(), pibls.Broad(6, 6, 3, 7, scale=1.2, whiten=True))
     path = solution.save(tmp_path / "robin.pibls")
     code = (
         "import sys, numpy as np, sympy as sp, pibls\n"
@@ -189,20 +197,20 @@ def test_the_same_in_another_process(tmp_path: Path) -> None:
 
 
 def test_the_order_in_memory_is_kept(tmp_path: Path) -> None:
-    solution = quickly(robin(), pibls.Waves(40, scale=2.0))
+    solution = solve_quietly(robin(), pibls.Waves(40, scale=2.0))
     basis = first_basis(solution)
-    turned = WaveBasis(np.asfortranarray(basis.frequencies), basis.centre, basis.half)
-    changed = _with(solution, space=Whole((turned,)))
-    loaded = back(changed, tmp_path)
+    turned = RandomFourierBasis(np.asfortranarray(basis.frequencies), basis.centre, basis.half)
+    changed = _with(solution, space=SingleDomainSpace((turned,)))
+    loaded = save_and_load(changed, tmp_path)
     assert first_basis(loaded).frequencies.flags.f_contiguous
-    check_same(loaded, changed)
+    assert_same_solution(loaded, changed)
 
 
 def test_what_is_not_finite_is_kept(tmp_path: Path) -> None:
     from pibls.adaptive.validation.estimate import Norms
 
     odd = _with(
-        small(),
+        small_solution(),
         residuals={"equation": Norms(np.inf, np.nan, -np.inf)},
         estimator=lambda: ErrorEstimate(np.inf, 1e-320),
         status=pibls.Status.INTERRUPTED,
@@ -212,8 +220,8 @@ def test_what_is_not_finite_is_kept(tmp_path: Path) -> None:
         ),
         coefficients=np.array([np.nan, np.inf, -0.0, 5e-324]),
     )
-    loaded = back(odd, tmp_path)
-    assert equal(loaded.coefficients, odd.coefficients)
+    loaded = save_and_load(odd, tmp_path)
+    assert is_bitwise_equal(loaded.coefficients, odd.coefficients)
     assert loaded.summary() == odd.summary()
     assert repr((loaded.residuals, loaded.history, loaded.error)) == repr(
         (odd.residuals, odd.history, odd.error)
@@ -234,18 +242,22 @@ def cells() -> pibls.Solution:
     )
     tree = CellTree.grid(np.array([[0.0, 2.0], [0.0, 1.0]]), (3, 2))
     tree = tree.refine(
-        lambda i, box: crossed([(i % 2, float(box[i % 2].mean())), (0, float(box[0, 0] + 0.1))][: i % 3])
+        lambda i, box: divided_at_planes(
+            [(i % 2, float(box[i % 2].mean())), (0, float(box[0, 0] + 0.1))][: i % 3]
+        )
     )
     rng = np.random.default_rng(4)
     frequencies = rng.standard_normal((2, 8))
-    other = WaveBasis(rng.standard_normal((2, 3)), np.array([1.0, 0.5]), np.array([1.0, 0.5]))
+    other = RandomFourierBasis(rng.standard_normal((2, 3)), np.array([1.0, 0.5]), np.array([1.0, 0.5]))
     parts = tuple(
-        Whole((WaveBasis(frequencies, box.mean(axis=1), 0.5 * np.ptp(box, axis=1)), other))
+        SingleDomainSpace(
+            (RandomFourierBasis(frequencies, box.mean(axis=1), 0.5 * np.ptp(box, axis=1)), other)
+        )
         for box in tree.boxes
     )
-    space = Cells(tree, parts)
+    space = CellSpace(tree, parts)
     return _with(
-        quickly(problem, pibls.Waves(4, scale=1.0)),
+        solve_quietly(problem, pibls.Waves(4, scale=1.0)),
         space=space,
         coefficients=rng.standard_normal(space.columns),
     )
@@ -253,21 +265,21 @@ def cells() -> pibls.Solution:
 
 def test_a_solution_in_cells(tmp_path: Path) -> None:
     solution = cells()
-    loaded = back(solution, tmp_path)
-    check_same(loaded, solution)
-    assert isinstance(loaded.space, Cells)
-    assert isinstance(solution.space, Cells)
+    loaded = save_and_load(solution, tmp_path)
+    assert_same_solution(loaded, solution)
+    assert isinstance(loaded.space, CellSpace)
+    assert isinstance(solution.space, CellSpace)
     assert loaded.space.tree == solution.space.tree
     first, second = (loaded.space.parts[i].bases[0] for i in (0, -1))
-    assert isinstance(first, WaveBasis)
-    assert isinstance(second, WaveBasis)
+    assert isinstance(first, RandomFourierBasis)
+    assert isinstance(second, RandomFourierBasis)
     assert first.frequencies is second.frequencies
 
 
 def test_unknowns_that_share_a_basis_share_it_again(tmp_path: Path) -> None:
-    solution = quickly(system(), pibls.Waves(10, scale=2.0))
-    loaded = back(solution, tmp_path)
-    assert isinstance(loaded.space, Whole)
+    solution = solve_quietly(system(), pibls.Waves(10, scale=2.0))
+    loaded = save_and_load(solution, tmp_path)
+    assert isinstance(loaded.space, SingleDomainSpace)
     assert loaded.space.bases[0] is loaded.space.bases[1]
 
 
@@ -278,20 +290,22 @@ def in_windows(count: int, cells: int = 1) -> pibls.Solution:
     edges = np.cumsum([0.0, *(0.5 + rng.random(count))])
     edges /= edges[-1]
 
-    def part(low: float, high: float) -> Whole | Cells:
+    def part(low: float, high: float) -> SingleDomainSpace | CellSpace:
         box = np.array([[low, high]])
         tree = CellTree.grid(box, (cells,))
         made = tuple(
-            Whole.shared(WaveBasis(frequencies, b.mean(axis=1), 0.5 * np.ptp(b, axis=1)), 2)
+            SingleDomainSpace.shared(
+                RandomFourierBasis(frequencies, b.mean(axis=1), 0.5 * np.ptp(b, axis=1)), 2
+            )
             for b in tree.boxes
         )
-        return made[0] if cells == 1 else Cells(tree, made)
+        return made[0] if cells == 1 else CellSpace(tree, made)
 
-    space = Windows(0, tuple(edges.tolist()), tuple(map(part, edges[:-1], edges[1:])))
+    space = TimeWindows(0, tuple(edges.tolist()), tuple(map(part, edges[:-1], edges[1:])))
     each = (ErrorEstimate(1e-9, 1e-10), ErrorEstimate(2e-9, 1e-10))
     history = tuple((float(s), float(e)) for s, e in zip(edges[1:], rng.random(count), strict=True))
     return _with(
-        quickly(system(), pibls.Waves(4, scale=1.0)),
+        solve_quietly(system(), pibls.Waves(4, scale=1.0)),
         space=space,
         coefficients=rng.standard_normal(space.columns),
         history=tuple(
@@ -308,24 +322,26 @@ def test_a_thousand_windows(cells: int, tmp_path: Path) -> None:
     count = 1000 if cells == 1 else 300
     solution, few = in_windows(count, cells), in_windows(count // 4, cells)
     path = tmp_path / "windows.pibls"
-    effort = calls_of(lambda: pibls.load(few.save(path)))
-    assert calls_of(lambda: pibls.load(solution.save(path))) < 4.2 * effort
+    effort = count_calls(lambda: pibls.load(few.save(path)))
+    assert count_calls(lambda: pibls.load(solution.save(path))) < 4.2 * effort
     assert effort < count // 4 * (300 + 300 * cells)
     loaded = pibls.load(path)
-    check_same(loaded, solution)
+    assert_same_solution(loaded, solution)
     assert loaded.windows == solution.windows
     assert path.stat().st_size < 8 * solution.coefficients.size + count * (400 + 150 * cells)
 
 
 def test_an_estimate_is_kept_with_all_it_knows(tmp_path: Path) -> None:
     solution = in_windows(5)
-    loaded = back(solution, tmp_path)
+    loaded = save_and_load(solution, tmp_path)
     assert loaded.error.each == solution.error.each
     assert loaded.error.history == solution.error.history
     for one, other in zip(loaded.error.over_time(), solution.error.over_time(), strict=True):
-        assert equal(one, other)
+        assert is_bitwise_equal(one, other)
     assert loaded[v].error == solution[v].error
-    unchecked = back(_with(small(), estimator=lambda: ErrorEstimate(np.inf, np.inf, checked=False)), tmp_path)
+    unchecked = save_and_load(
+        _with(small_solution(), estimator=lambda: ErrorEstimate(np.inf, np.inf, checked=False)), tmp_path
+    )
     assert not unchecked.error.checked
     assert "not estimated" in unchecked.summary()
 
@@ -340,9 +356,9 @@ def test_notes_are_kept(tmp_path: Path) -> None:
         "other": {"a": 1},
         "flags": (True, 3, ("deep", (1.5,))),
     }
-    loaded = back(_with(small(), notes=notes), tmp_path)
-    assert equal(loaded.notes.pop("cell_errors"), notes.pop("cell_errors"))
-    assert equal(loaded.notes.pop("counts"), np.arange(3.0))
+    loaded = save_and_load(_with(small_solution(), notes=notes), tmp_path)
+    assert is_bitwise_equal(loaded.notes.pop("cell_errors"), notes.pop("cell_errors"))
+    assert is_bitwise_equal(loaded.notes.pop("counts"), np.arange(3.0))
     assert notes.pop("counts") is not None
     assert loaded.notes == notes
     assert "It ends at 0.5: it was interrupted there." in loaded.explanation
@@ -350,20 +366,20 @@ def test_notes_are_kept(tmp_path: Path) -> None:
 
 def test_saving_again_gives_the_same_bytes(file: Path, tmp_path: Path) -> None:
     assert pibls.load(file).save(tmp_path / "again.pibls").read_bytes() == file.read_bytes()
-    assert small().save(str(file)) == file
+    assert small_solution().save(str(file)) == file
 
 
 def test_the_error_is_estimated_when_it_is_saved(tmp_path: Path) -> None:
-    solution = quickly(heat(), pibls.Waves(40, scale=2.0))
+    solution = solve_quietly(heat(), pibls.Waves(40, scale=2.0))
     assert "estimated error" not in solution.message
-    loaded = back(solution, tmp_path)
+    loaded = save_and_load(solution, tmp_path)
     assert loaded.error == solution.error
     assert "estimated error" in loaded.message
 
 
 def test_what_is_made_from_solutions_works_after_loading(tmp_path: Path) -> None:
-    solution = quickly(heat(), pibls.Waves(40, scale=2.0))
-    loaded = back(solution, tmp_path)
+    solution = solve_quietly(heat(), pibls.Waves(40, scale=2.0))
+    loaded = save_and_load(solution, tmp_path)
     first, second = (s.to_csv(tmp_path / f"{i}.csv") for i, s in enumerate((solution, loaded)))
     assert first.read_bytes() == second.read_bytes()
 
@@ -387,18 +403,18 @@ def test_python_functions_are_asked_for_only_where_they_are_needed(tmp_path: Pat
         [sp.Eq(pibls.known(ramp, x) * w.diff(x, 2), -1)],
         [pibls.Dirichlet(w, lambda x: 0 * x)],
     )
-    solution = quickly(problem, pibls.Waves(20, scale=2.0))
+    solution = solve_quietly(problem, pibls.Waves(20, scale=2.0))
     path = solution.save(tmp_path / "ramp.pibls")
     loaded, points = pibls.load(path), np.linspace(0, 1, 9)
-    assert equal(loaded(points), solution(points))
-    assert equal(loaded.evaluate(w.diff(x, 2), points), solution.evaluate(w.diff(x, 2), points))
+    assert is_bitwise_equal(loaded(points), solution(points))
+    assert is_bitwise_equal(loaded.evaluate(w.diff(x, 2), points), solution.evaluate(w.diff(x, 2), points))
     assert loaded.summary() == solution.summary()
     left = loaded.problem.equations[0].lhs
     with pytest.raises(pibls.ProblemError, match=r'python\(ramp\): .*functions=\{"ramp"'):
         loaded.evaluate(left, points)
     given = pibls.load(path, functions={"ramp": ramp})
     left = given.problem.equations[0].lhs
-    assert equal(given.evaluate(left, points), solution.evaluate(problem.equations[0].lhs, points))
+    assert is_bitwise_equal(given.evaluate(left, points), solution.evaluate(problem.equations[0].lhs, points))
     assert loaded.save(tmp_path / "again.pibls").read_bytes() == path.read_bytes()
 
 
@@ -423,46 +439,48 @@ class OwnTanh(Tanh):
     """An activation of a user that bears our name."""
 
 
-class OwnWaves(WaveBasis):
+class OwnWaves(RandomFourierBasis):
     """A subclass, which may do anything."""
 
 
 @pytest.mark.parametrize(
     ("basis", "message"),
     [
-        (Own(), "expected a basis of pibls, got one of the class Own"),
-        (pibls.Joined((pibls.Waves(4, scale=1.0), Own())), "got one of the class Own"),
+        (Own(), "expected a basis of pibls, got an object of class Own"),
+        (pibls.Joined((pibls.Waves(4, scale=1.0), Own())), "got an object of class Own"),
         (
             pibls.Features(4, 1.0, OwnTanh()),
-            "expected an activation of pibls .* got one of the class OwnTanh",
+            "expected an activation of pibls .* got an object of class OwnTanh",
         ),
         (pibls.Features(4, 1.0, Sine("sin", shift=2)), "expected an activation of pibls"),
     ],
 )
 def test_a_class_of_ones_own_is_refused(basis: Any, message: str, tmp_path: Path) -> None:
-    solution = quickly(small().problem, basis)
-    with pytest.raises(pibls.ProblemError, match=rf"solution.save\(path\): .*{message}.*holds no code"):
+    solution = solve_quietly(small_solution().problem, basis)
+    with pytest.raises(pibls.ProblemError, match=rf"solution.save\(path\): .*{message}.*contains no code"):
         solution.save(tmp_path / "own.pibls")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_subclass_is_refused(tmp_path: Path) -> None:
-    basis = first_basis(small())
+    basis = first_basis(small_solution())
     own = OwnWaves(basis.frequencies, basis.centre, basis.half)
-    with pytest.raises(pibls.ProblemError, match="one of the class OwnWaves"):
-        _with(small(), space=Whole((own,))).save(tmp_path / "own.pibls")
+    with pytest.raises(pibls.ProblemError, match="an object of class OwnWaves"):
+        _with(small_solution(), space=SingleDomainSpace((own,))).save(tmp_path / "own.pibls")
 
 
 def test_arrays_of_another_kind_are_refused(tmp_path: Path) -> None:
     with pytest.raises(pibls.ProblemError, match=r"expected arrays of float64 .* got float32"):
-        _with(small(), coefficients=small().coefficients.astype(np.float32)).save(tmp_path / "own.pibls")
+        _with(small_solution(), coefficients=small_solution().coefficients.astype(np.float32)).save(
+            tmp_path / "own.pibls"
+        )
 
 
 def test_a_domain_of_ones_own_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        pibls.ProblemError, match=r"solution.save\(path\): problem: expected a domain made of"
+        pibls.ProblemError, match=r"solution.save\(path\): problem: expected a domain built from"
     ):
-        solved.ring().save(tmp_path / "ring.pibls")
+        solved_problems.ring().save(tmp_path / "ring.pibls")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -476,15 +494,15 @@ def test_a_specification_of_ones_own_is_kept_as_text(tmp_path: Path) -> None:
         def __repr__(self) -> str:
             return "Mine()"
 
-    solution = quickly(small().problem, Mine())
-    loaded = back(solution, tmp_path)
+    solution = solve_quietly(small_solution().problem, Mine())
+    loaded = save_and_load(solution, tmp_path)
     assert loaded.settings == {"basis": "Mine()", "points": solution.settings["points"]}
 
 
 def test_an_activation_object_of_ours_is_known(tmp_path: Path) -> None:
-    solution = quickly(small().problem, pibls.Features(8, 1.0, Tanh()))
-    loaded = back(solution, tmp_path)
-    check_same(loaded, solution)
+    solution = solve_quietly(small_solution().problem, pibls.Features(8, 1.0, Tanh()))
+    loaded = save_and_load(solution, tmp_path)
+    assert_same_solution(loaded, solution)
     assert isinstance(first_basis(loaded), FeatureBasis)
     assert isinstance(first_basis(loaded).layer, Layer)
     assert loaded.settings["basis"].activation == "tanh"
@@ -505,7 +523,7 @@ def test_an_interrupted_save_leaves_the_old_file(
     def stop(*_: Any) -> None:
         raise problem
 
-    other = quickly(small().problem, pibls.Waves(6, scale=1.0))
+    other = solve_quietly(small_solution().problem, pibls.Waves(6, scale=1.0))
     with monkeypatch.context() as patched:
         patched.setattr(os, place, stop)
         expected = pibls.ProblemError if isinstance(problem, OSError) else type(problem)
@@ -513,7 +531,7 @@ def test_an_interrupted_save_leaves_the_old_file(
             other.save(file)
     assert file.read_bytes() == before
     assert list(file.parent.iterdir()) == [file]
-    check_same(pibls.load(other.save(file)), other)
+    assert_same_solution(pibls.load(other.save(file)), other)
 
 
 def test_a_killed_save_leaves_the_old_file(file: Path) -> None:
@@ -530,42 +548,42 @@ def test_a_killed_save_leaves_the_old_file(file: Path) -> None:
 def test_only_a_file_is_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(pibls.ProblemError, match="a folder, a device or a pipe"):
-        small().save(tmp_path / "pipe")
+        small_solution().save(tmp_path / "pipe")
     assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs permissions")
 def test_permissions_are_kept(tmp_path: Path) -> None:
-    path = small().save(tmp_path / "mine.pibls")
+    path = small_solution().save(tmp_path / "mine.pibls")
     path.chmod(0o600)
-    small().save(path)
+    small_solution().save(path)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     path.chmod(0o400)
-    with pytest.raises(pibls.ProblemError, match="a file that is read-only"):
-        small().save(path)
+    with pytest.raises(pibls.ProblemError, match="a read-only file"):
+        small_solution().save(path)
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         pibls.ProblemError, match=r"solution.save\(path\): expected a file that can be written"
     ):
-        small().save(tmp_path / "no" / "such" / "folder.pibls")
+        small_solution().save(tmp_path / "no" / "such" / "folder.pibls")
     with pytest.raises(pibls.ProblemError, match="can be written"):
-        small().save(tmp_path)
+        small_solution().save(tmp_path)
     with pytest.raises(pibls.ProblemError, match="can be written"):
-        small().save("a\0b")
-    with pytest.raises(pibls.ProblemError, match="expected the name of a file"):
-        small().save("")
+        small_solution().save("a\0b")
+    with pytest.raises(pibls.ProblemError, match="expected a file name"):
+        small_solution().save("")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.pibls"
     link.symlink_to(file)
-    other = quickly(small().problem, pibls.Waves(6, scale=1.0))
+    other = solve_quietly(small_solution().problem, pibls.Waves(6, scale=1.0))
     other.save(link)
     assert link.is_symlink()
-    check_same(pibls.load(file), other)
+    assert_same_solution(pibls.load(file), other)
 
 
 def test_too_large_is_said_before_anything_is_written(
@@ -573,5 +591,5 @@ def test_too_large_is_said_before_anything_is_written(
 ) -> None:
     monkeypatch.setattr("pibls.io.container.MAX_FILE", 900)
     with pytest.raises(pibls.ProblemError, match="whose file has at most 900 bytes"):
-        small().save(tmp_path / "large.pibls")
+        small_solution().save(tmp_path / "large.pibls")
     assert list(tmp_path.iterdir()) == []

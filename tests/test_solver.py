@@ -9,16 +9,16 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.candidate import drawn, system_in
-from pibls.adaptive.counts import default_points
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.candidate import assemble_system, draw_space
+from pibls.adaptive.point_counts import default_points
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.arrays import Array
 from pibls.assembly.system import System
-from pibls.linalg import Levered, LinearSolver
+from pibls.linalg import LeverageFactorization, LinearSolver
 from pibls.linalg.matrix import Matrix, norms
 from pibls.nonlinear import Method
 from pibls.nonlinear.protocol import Equations
-from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.compilation import compile_problem
 
 LINEAR: list[LinearSolver] = [pibls.SVD(), pibls.PivotedQR(), pibls.RidgeQR()]
 SHAPES = {"tall": (60, 20), "square": (30, 30), "wide": (20, 45), "large": (900, 600)}
@@ -74,13 +74,13 @@ class Circle:
     def jacobian(self, w: Array) -> Array:
         return np.asfortranarray([[2 * w[0], 2 * w[1]], [1.0, -1.0], [0.0, 0.0]])
 
-    def row_sizes(self, J: Matrix) -> Array:
+    def row_scales(self, J: Matrix) -> Array:
         return norms(J, 1)
 
     def values(self, w: Array) -> Array:
         return w
 
-    def level(self, u: float) -> Array:
+    def values_of_constant(self, u: float) -> Array:
         return np.array([u, 0.5 * u])
 
     def linear_part(self) -> tuple[Array, Array]:
@@ -160,7 +160,7 @@ def test_the_trust_region_is_a_method(bend: int) -> None:
 
 def test_what_the_search_asks_for_is_declared() -> None:
     """Protocols that a type checker compares with the classes."""
-    factors: Levered = pibls.RidgeQR().factor(np.asfortranarray(np.eye(3)))  # type: ignore[assignment]
+    factors: LeverageFactorization = pibls.RidgeQR().factor(np.asfortranarray(np.eye(3)))  # type: ignore[assignment]
     np.testing.assert_allclose(factors.leverage(np.eye(3)), 1.0)
     system: type[Equations] = System
     assert hasattr(system, "linearise")
@@ -199,9 +199,11 @@ def test_a_step_of_refinement_takes_a_part_of_rounding_away() -> None:
     """400 waves for TC-5: what is left at the points is 0.7 to 0.94 of what one application leaves."""
     case, shares = pibls.cases["TC-5"], []
     for seed in range(5):
-        bench = Bench.of(lower(case.problem), case.problem.domain, seed, 1e-13)
-        spec = bench.family.spec(400)
-        system = system_in(bench, drawn(spec, bench, 1), default_points(spec, bench.domain, 2.5), 1)
+        context = ValidationContext.of(compile_problem(case.problem), case.problem.domain, seed, 1e-13)
+        spec = context.family.spec(400)
+        system = assemble_system(
+            context, draw_space(spec, context, 1), default_points(spec, context.domain, 2.5), 1
+        )
         assert isinstance(system, System)
         found = pibls.GaussNewton().linear_solve(system)
         assert found.factors is not None

@@ -14,21 +14,21 @@ import sympy as sp
 import pibls
 from pibls.arrays import Array
 from pibls.assembly import streaming
-from pibls.assembly.known import Placed
 from pibls.assembly.points import place
-from pibls.assembly.streaming import StreamedSystem, held_or_streamed
+from pibls.assembly.residual_coefficients import PlacedPoints
+from pibls.assembly.streaming import StreamedSystem, assemble_or_stream
 from pibls.assembly.system import System, assemble
 from pibls.basis.scale import scale_for
 from pibls.geometry import box_of
 from pibls.linalg import Factorization, LinearSolver
 from pibls.linalg.matrix import Matrix, is_finite, norms
-from pibls.linalg.rows import Rows
-from pibls.linalg.streamed_qr import StreamedFactorization, reduced
+from pibls.linalg.streamed_matrix import StreamedMatrix
+from pibls.linalg.streamed_qr import StreamedFactorization, reduce_to_triangle
 from pibls.nonlinear import Method
 from pibls.nonlinear.homotopy import Homotopy
 from pibls.nonlinear.trust_region import Triangle
-from pibls.problem.forms.lowering import lower
-from pibls.spaces import Whole
+from pibls.problem.forms.compilation import compile_problem
+from pibls.spaces import SingleDomainSpace
 
 SOLVERS: list[LinearSolver] = [
     pibls.SVD(), pibls.PivotedQR(), pibls.PivotedQR(rows=False), pibls.RidgeQR(),
@@ -38,12 +38,12 @@ SOLVERS: list[LinearSolver] = [
 @pytest.fixture
 def stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is held, and blocks are small."""
-    monkeypatch.setattr(streaming, "HELD_ENTRIES", 0)
+    monkeypatch.setattr(streaming, "MAX_STORED_ENTRIES", 0)
     monkeypatch.setattr(streaming, "_BLOCK_ENTRIES", 1 << 12)
 
 
-def in_blocks(A: Array, sizes: tuple[int, ...]) -> Rows:
-    return Rows((A.shape[0], A.shape[1]), lambda: iter(np.split(A, np.cumsum(sizes)[:-1])))
+def in_blocks(A: Array, sizes: tuple[int, ...]) -> StreamedMatrix:
+    return StreamedMatrix((A.shape[0], A.shape[1]), lambda: iter(np.split(A, np.cumsum(sizes)[:-1])))
 
 
 def two_unknowns() -> pibls.Problem:
@@ -67,9 +67,9 @@ PROBLEMS: dict[str, Any] = {
 def both(problem: pibls.Problem, nodes: int = 40) -> tuple[System, StreamedSystem]:
     """The same system, held and streamed."""
     rng = np.random.default_rng(3)
-    lowered, domain = lower(problem), problem.domain
+    lowered, domain = compile_problem(problem), problem.domain
     basis = pibls.Waves(nodes, 2.0).draw(box_of(domain), rng)
-    space = Whole.shared(basis, lowered.unknowns)
+    space = SingleDomainSpace.shared(basis, lowered.unknowns)
     points = place(lowered, domain, pibls.Points(700, 150, 60), rng)
     return assemble(lowered, points, space), StreamedSystem.of(lowered, points, space)
 
@@ -78,7 +78,7 @@ def both(problem: pibls.Problem, nodes: int = 40) -> tuple[System, StreamedSyste
 def test_the_triangle_is_that_of_all_rows(sizes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     A, b, scale = rng.standard_normal((300, 20)), rng.standard_normal(300), rng.uniform(0.5, 2.0, 300)
-    R, c = reduced(in_blocks(A, sizes), b, scale)
+    R, c = reduce_to_triangle(in_blocks(A, sizes), b, scale)
     D = A / scale[:, None]
     np.testing.assert_array_equal(R, np.triu(R))
     np.testing.assert_allclose(R.T @ R, D.T @ D, rtol=0, atol=1e-12)
@@ -115,7 +115,7 @@ def test_what_is_asked_of_a_matrix() -> None:
 @pytest.mark.parametrize("name", list(PROBLEMS))
 def test_a_streamed_system_has_the_rows_of_the_held_one(name: str, stream: None) -> None:
     held, streamed = both(PROBLEMS[name])
-    assert len(streamed.pieces) > 5
+    assert len(streamed.row_blocks) > 5
     assert streamed.shape == held.shape
     w = np.random.default_rng(5).standard_normal(held.shape[1])
 
@@ -125,7 +125,7 @@ def test_a_streamed_system_has_the_rows_of_the_held_one(name: str, stream: None)
 
     alike(streamed.residual(w), held.residual(w))
     alike(streamed.values(w), held.values(w))
-    alike(streamed.level(2.0), held.level(2.0))
+    alike(streamed.values_of_constant(2.0), held.values_of_constant(2.0))
     alike(held.values_of(held.space, w), held.values(w))
     alike(streamed.values_of(held.space, w), held.values(w))
     v, v_held = streamed.values(w), held.values(w)
@@ -135,8 +135,8 @@ def test_a_streamed_system_has_the_rows_of_the_held_one(name: str, stream: None)
     alike(J @ w - b, held.residual(w))
     alike(norms(streamed.jacobian(w), 1), norms(J_held, 1))
     if not held.is_linear:
-        blend = Homotopy(streamed, *streamed.linearise(streamed.level(0.5)), 0.3)
-        blend_held = Homotopy(held, *held.linearise(held.level(0.5)), 0.3)
+        blend = Homotopy(streamed, *streamed.linearise(streamed.values_of_constant(0.5)), 0.3)
+        blend_held = Homotopy(held, *held.linearise(held.values_of_constant(0.5)), 0.3)
         alike(blend.residual(w), blend_held.residual(w))
         alike(blend.linearise(v)[0] @ w, blend_held.linearise(v_held)[0] @ w)
 
@@ -203,7 +203,7 @@ def test_a_missing_condition_is_found_while_streaming(stream: None) -> None:
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
 def test_memory_is_that_of_a_few_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit, not the user, decides; the peak is far below the matrix that is never there."""
-    monkeypatch.setattr(streaming, "HELD_ENTRIES", 1 << 20)
+    monkeypatch.setattr(streaming, "MAX_STORED_ENTRIES", 1 << 20)
     monkeypatch.setattr(streaming, "_BLOCK_ENTRIES", 1 << 15)
     problem, nodes, count = pibls.cases[name].problem, 100, 16_000
     basis, points = pibls.Waves(nodes, 8.0), pibls.Points(count, 400, 200)
@@ -220,10 +220,10 @@ def test_memory_is_that_of_a_few_blocks(name: str, monkeypatch: pytest.MonkeyPat
 
 def test_small_systems_are_held() -> None:
     problem = pibls.cases["TC-5"].problem
-    lowered, rng = lower(problem), np.random.default_rng(0)
-    space = Whole.shared(pibls.Waves(20, 2.0).draw(box_of(problem.domain), rng), 1)
+    lowered, rng = compile_problem(problem), np.random.default_rng(0)
+    space = SingleDomainSpace.shared(pibls.Waves(20, 2.0).draw(box_of(problem.domain), rng), 1)
     points = place(lowered, problem.domain, pibls.Points(100, 40), rng)
-    assert isinstance(held_or_streamed(lowered, Placed(points), space), System)
+    assert isinstance(assemble_or_stream(lowered, PlacedPoints(points), space), System)
 
 
 def test_bad_data_are_named_as_ever(stream: None) -> None:
@@ -260,7 +260,7 @@ def test_blocks_are_made_once_per_pass() -> None:
         yield np.eye(4)
         yield np.ones((3, 4))
 
-    rows = Rows((7, 4), blocks)
+    rows = StreamedMatrix((7, 4), blocks)
     assert is_finite(rows)
     pibls.RidgeQR().factor(rows).apply(np.ones(7))
     assert passes == 2

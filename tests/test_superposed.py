@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.sweeps.superposed import Superposition
+from pibls.adaptive.sweeps.superposition import Superposition
 
 x, y, t, k = sp.symbols("x y t k")
 u, v, w = sp.Function("u")(x, y), sp.Function("v")(x, t), sp.Function("w")(x)
@@ -41,7 +41,7 @@ def test_a_sum_is_as_good_as_its_estimate_says(name: str, tmp_path: Path) -> Non
     problem, shapes = PROBLEMS[name]
     plan = Superposition.of([problem.at(k=float(q)) for q in VALUES])
     assert plan is not None
-    assert len(plan.chosen) == shapes
+    assert len(plan.solved_indices) == shapes
     swept = pibls.sweep(problem, {k: VALUES}, tol=1e-8)
     X = np.random.default_rng(1).random((100, len(problem.coordinates)))
     for i in (0, 4, 11):
@@ -49,7 +49,7 @@ def test_a_sum_is_as_good_as_its_estimate_says(name: str, tmp_path: Path) -> Non
         off = float(np.abs(swept[i](*X.T) - alone).max())
         assert swept[i].converged
         assert off <= max(swept[i].error.max, 1e-10) <= 1e-8 * max(np.abs(alone).max(), 1.0)
-    i = next(i for i in range(12) if i not in plan.chosen)
+    i = next(i for i in range(12) if i not in plan.solved_indices)
     swept[i].save(tmp_path / "one.pibls")
     assert np.array_equal(pibls.load(tmp_path / "one.pibls")(*X.T), swept[i](*X.T))
     if name == "in time":
@@ -90,7 +90,7 @@ def test_a_pulse_hides_between_no_points() -> None:
     )
     plan = Superposition.of([problem.at(k=float(q)) for q in VALUES])
     assert plan is not None
-    assert len(plan.chosen) == 2
+    assert len(plan.solved_indices) == 2
 
 
 def test_zero_is_a_value_too() -> None:

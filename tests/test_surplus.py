@@ -10,8 +10,8 @@ import sympy as sp
 
 import pibls
 from pibls import Condition, Dirichlet, Neumann
-from pibls.analysis.surplus import told_twice
-from pibls.problem.forms.lowering import lower
+from pibls.analysis.redundant_conditions import redundant_conditions
+from pibls.problem.forms.compilation import compile_problem
 
 x, y = sp.symbols("x y")
 u, v = sp.Function("u")(x, y), sp.Function("v")(x)
@@ -134,7 +134,7 @@ def test_what_agrees_with_the_others_is_solved(name: str) -> None:
 def _surplus(equation: sp.Expr, *more: object) -> int:
     conditions = [Dirichlet(u, 0, on=AROUND), *more]
     problem = pibls.Problem(SQUARE, [equation], conditions)
-    return len(told_twice(lower(problem), problem.domain))
+    return len(redundant_conditions(compile_problem(problem), problem.domain))
 
 
 def test_only_elliptic_equations_are_known_to_be_decided_by_their_boundary() -> None:

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from tests.effort import calls_of
+from tests.call_counts import count_calls
 
 x, y, k, c = sp.symbols("x y k c")
 u = sp.Function("u")(x)
@@ -68,8 +68,8 @@ def test_what_it_costs(name: str, share: float) -> None:
     problem, _ = PROBLEMS[name]
     values = np.linspace(1.0, 3.0, 100)
     pibls.sweep(problem, {k: values[:2]})  # what is imported and compiled once is not counted
-    apart = 10 * calls_of(lambda: [pibls.solve(problem.at(k=value)) for value in values[::10]])
-    assert calls_of(lambda: pibls.sweep(problem, {k: values})) <= share * apart
+    apart = 10 * count_calls(lambda: [pibls.solve(problem.at(k=value)) for value in values[::10]])
+    assert count_calls(lambda: pibls.sweep(problem, {k: values})) <= share * apart
 
 
 def test_several_parameters_give_all_combinations() -> None:

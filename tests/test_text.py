@@ -15,14 +15,14 @@ import pibls
 from pibls.errors import ProblemError
 from pibls.text import (
     Names,
-    Scribe,
     TextError,
+    TextPrinter,
     parse_equation,
     parse_equations,
     parse_expression,
     parse_relation,
 )
-from pibls.text.effort import ExhaustedError, limited, spend
+from pibls.text.work_budget import BudgetExceededError, spend, work_limit
 
 x, y, t, k = sp.symbols("x y t k")
 u = sp.Function("u")(x, y, t)
@@ -122,50 +122,50 @@ def test_long_names_of_coordinates_are_read_greedily_but_never_ambiguously() -> 
     for text in ("u_rtheta", "u_r_theta", "u_thetar"):
         assert parse_expression(text, names) == w.diff(r, theta)
     doubtful = Names.of("a b ab", unknowns="u")
-    with pytest.raises(TextError, match=r"read in one way, got two. Write diff\(u, a"):
+    with pytest.raises(TextError, match=r"got one with two readings. Write diff\(u, a"):
         parse_expression("u_ab", doubtful)
 
 
 REFUSED: list[tuple[str, str]] = [
     ("", "expected a value, got the end of the text"),
-    ("x +", "The text ends too early"),
+    ("x +", "Complete the expression"),
     ("2x", r"Write \* between them"),
     ("x y", r"Write x\*y"),
     ("sin x", r"Write sin\(x\)\."),
     ("sin", r"expected sin\(…\)"),
-    ("(x + 1", r"Close the \( in front of 'x \+ 1'"),
-    ("x)", "no parenthesis open"),
-    ("1,5", "a decimal point is a dot"),
+    ("(x + 1", r"Close the \( before 'x \+ 1'"),
+    ("x)", "there is no opening parenthesis"),
+    ("1,5", "the decimal point is a dot"),
     ("x//y", "Write / once"),
     ("kk", "declared .*Did you mean k"),
     ("sine(x)", "Did you mean sin"),
     ("Sin(x)", "Did you mean sin"),
-    ("u_xz", "u_xz is no derivative of u: the coordinates are x, y, t"),
+    ("u_xz", "u_xz is not a derivative of u: the coordinates are x, y, t"),
     ("k_x", "It does not depend on x"),
     ("k(x)", r"Write k\*\(…\)"),
-    ("u(0, y, t)", "a value at another place is a condition of its own"),
+    ("u(0, y, t)", "for a value at a point write a condition with on"),
     ("sin(x, y)", r"expected 1 argument\(s\) in sin\(…\), got 2"),
     ("diff(u, z)", r"expected a coordinate \(x, y, t\)"),
     ("diff(u, x, 0)", "a whole number from 1 to 16"),
     ("diff(u, x, 99)", "a whole number from 1 to 16"),
     ("u_" + "x" * 20, "order 16 or lower"),
-    ("grad(u)", "expected one value|expected an expression|vector"),
+    ("grad(u)", "expected an expression|vector"),
     ("[x, y]*[x, y]", r"Write dot\(a, b\)"),
-    ("div(u)", r"expected a vector, got one value"),
+    ("div(u)", r"expected a vector, got a scalar"),
     ("div([x])", "a vector of 2 components, got 1"),
-    ("grad(u) + 1", "terms of one kind"),
+    ("grad(u) + 1", "terms that are all scalars or all vectors"),
     ("x < 1", "expected an equation"),
-    ("x and y", "stand between relations only"),
+    ("x and y", "Use them to combine relations"),
     ("if(x, 1, 2)", "expected a relation such as x = 0"),
     ("if(x < 1, 1)", "expected 3 to 41 argument"),
     ("sqrt(-1)", "real values"),
     ("(-8)^(1/3)", "the real cube root is"),
     ("acos(2)", "real values"),
-    ("1/0", "divisor other than zero"),
+    ("1/0", "a nonzero divisor"),
     ("log(0)", "finite values"),
     ("I*x", "Numbers are real"),
     ("u''", "Write a derivative as u_x"),
-    ("python(g, x)", "A text holds no Python"),
+    ("python(g, x)", "Text contains no Python code"),
 ]
 
 
@@ -200,22 +200,22 @@ def test_an_error_shows_a_piece_of_a_long_line_and_no_control_characters() -> No
 def test_names_are_checked() -> None:
     with pytest.raises(ProblemError, match="got pi, a constant"):
         Names.of("pi")
-    with pytest.raises(ProblemError, match="each name once"):
+    with pytest.raises(ProblemError, match="unique names"):
         Names.of("x", unknowns="x")
-    with pytest.raises(ProblemError, match="cannot be read as a derivative"):
+    with pytest.raises(ProblemError, match="names that do not denote a derivative"):
         Names.of("x", unknowns="u u_x")
-    with pytest.raises(ProblemError, match="Write Greek letters out"):
+    with pytest.raises(ProblemError, match="Spell out Greek letters"):
         Names.of("θ")
     with pytest.raises(ProblemError, match="at most 10"):
         Names.of(" ".join(f"x{i}" for i in range(11)))
-    with pytest.raises(ProblemError, match="expected text"):
+    with pytest.raises(ProblemError, match="expected a string"):
         parse_expression(1, NAMES)  # type: ignore[arg-type]
 
 
 def test_one_text_for_a_vector_equation_where_one_is_wanted() -> None:
     with pytest.raises(TextError, match="a vector equation of 2 components"):
         parse_equation("grad(u) = [x, y]", NAMES)
-    with pytest.raises(TextError, match="two sides of one kind"):
+    with pytest.raises(TextError, match="two scalars or two vectors of the same length"):
         parse_equation("grad(u) = 1", NAMES)
 
 
@@ -247,7 +247,7 @@ WRITTEN: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("expression", "text"), WRITTEN, ids=[text for _, text in WRITTEN])
 def test_writing(expression: Any, text: str) -> None:
-    written = Scribe(NAMES).expression(expression)
+    written = TextPrinter(NAMES).expression(expression)
     assert parse_expression(written, NAMES) == expression
     if "136" not in text:  # as many digits as it takes
         assert written == text
@@ -264,7 +264,7 @@ def test_writing(expression: Any, text: str) -> None:
     ],
 )
 def test_writing_relations(relation: Any) -> None:
-    assert parse_relation(Scribe(NAMES).relation(relation), NAMES) == relation
+    assert parse_relation(TextPrinter(NAMES).relation(relation), NAMES) == relation
 
 
 def test_writing_python_functions() -> None:
@@ -273,28 +273,28 @@ def test_writing_python_functions() -> None:
 
     names = Names({"x": x}, {"u": sp.Function("u")(x)}, functions={"g": g})
     term = pibls.known(g, x) * x
-    assert Scribe(names).expression(term) == "x*python(g, x)"
+    assert TextPrinter(names).expression(term) == "x*python(g, x)"
     assert str(parse_expression("x*python(g, x)", names)) == "x*g(x)"
     with pytest.raises(TextError, match="a coordinate"):
         parse_expression("python(g, 2)", names)
     with pytest.raises(ProblemError, match="can be written as text"):
-        Scribe(NAMES).expression(term)
+        TextPrinter(NAMES).expression(term)
 
 
 def test_what_has_no_words_is_refused() -> None:
     for strange in (sp.DiracDelta(x), sp.Symbol("z"), sp.Integral(x, x), x + sp.I):
         with pytest.raises(ProblemError, match="can be written as text"):
-            Scribe(NAMES).expression(strange)
+            TextPrinter(NAMES).expression(strange)
 
 
 def test_the_budget_of_work_is_kept_by_blocks_within_blocks() -> None:
-    with pytest.raises(ExhaustedError), limited(1000):
+    with pytest.raises(BudgetExceededError), work_limit(1000):
         spend(1001)
-    with limited(1000):
-        with limited(600):
+    with work_limit(1000):
+        with work_limit(600):
             spend(600)
         spend(400)
-        with pytest.raises(ExhaustedError), limited(600):
+        with pytest.raises(BudgetExceededError), work_limit(600):
             spend(1)
     spend(1e9)  # no block, no budget
 
@@ -356,8 +356,8 @@ def test_what_is_written_reads_back_exactly(expression: Any) -> None:
 def written(expression: Any) -> str | None:
     """The text, or None beyond the range of the language: not finite, not real, or too slow for SymPy."""
     try:
-        return Scribe(NAMES).expression(expression)
+        return TextPrinter(NAMES).expression(expression)
     except ProblemError as error:
-        if error.remedy.startswith("The reason"):
+        if "The reason" in error.remedy:
             return None
         raise

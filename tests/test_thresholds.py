@@ -12,23 +12,23 @@ import sympy as sp
 import pibls
 from pibls.adaptive import candidate as attempts
 from pibls.adaptive import pipeline as drive
-from pibls.adaptive.candidate import Attempt, rescaled
-from pibls.adaptive.cells.hp_selection import Sized
-from pibls.adaptive.cells.strategy import CellPlan
+from pibls.adaptive.candidate import Candidate, rescaled
+from pibls.adaptive.cells.hp_selection import SizedTree
+from pibls.adaptive.cells.strategy import CellStrategy
 from pibls.adaptive.evolution import evolution_of
-from pibls.adaptive.evolutions.trajectory import Demand
-from pibls.adaptive.ode.initial import beginning_of
-from pibls.adaptive.pipeline import _lost
+from pibls.adaptive.evolutions.trajectory import Tolerances
+from pibls.adaptive.ode.initial_values import initial_values
+from pibls.adaptive.pipeline import _time_of_total_loss
 from pibls.adaptive.random_features import strategy as waves
-from pibls.adaptive.random_features.family import WaveFamily
-from pibls.adaptive.random_features.strategy import WavePlan
-from pibls.adaptive.validation.estimate import ErrorEstimate, Where, estimated
-from pibls.assembly.evolutions.line import grouped
+from pibls.adaptive.random_features.family import RandomFeatureFamily
+from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
+from pibls.adaptive.validation.estimate import ComparisonPoints, ErrorEstimate, error_from_difference
+from pibls.assembly.evolutions.ode_equations import group_by_order
 from pibls.nonlinear import Outcome
-from pibls.problem.forms.lowering import lower
-from pibls.spaces.tree import CellTree
+from pibls.problem.forms.compilation import compile_problem
+from pibls.spaces.cell_tree import CellTree
 from pibls.status import Status
-from tests.made import found, line, plan, plane
+from tests.strategy_helpers import interval_problem, make_candidate, make_strategy, square_problem
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")
@@ -58,9 +58,9 @@ def test_what_is_drawn_again_is_somewhat_narrower() -> None:
 
 
 def test_the_estimate_is_some_times_the_difference_and_never_below_rounding() -> None:
-    where = Where(np.zeros((2, 1)), np.zeros((2, 1)))
-    some = estimated(np.full((1, 2), 1e-6), np.full((1, 2), 1e-6), np.ones(1), where)
-    none = estimated(np.zeros((1, 2)), np.zeros((1, 2)), np.ones(1), where)
+    where = ComparisonPoints(np.zeros((2, 1)), np.zeros((2, 1)))
+    some = error_from_difference(np.full((1, 2), 1e-6), np.full((1, 2), 1e-6), np.ones(1), where)
+    none = error_from_difference(np.zeros((1, 2)), np.zeros((1, 2)), np.ones(1), where)
     assert 2e-6 < some.max < 2e-5
     assert 2e-6 < some.l2 < 2e-5
     assert 2e-16 < none.max < 1e-14
@@ -74,7 +74,7 @@ def test_the_estimate_is_some_times_the_difference_and_never_below_rounding() ->
 def test_two_that_agree_prove_nothing_while_the_equations_do_not_hold(
     now: float, last: float, promising: bool
 ) -> None:
-    assert bool(plan()._promising(found(now), found(last))) is promising
+    assert bool(make_strategy()._is_promising(make_candidate(now), make_candidate(last))) is promising
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_two_that_agree_prove_nothing_while_the_equations_do_not_hold(
 def test_the_first_width_is_confirmed_where_it_is_good_enough(
     tol: float, relative: float, promising: bool
 ) -> None:
-    assert bool(plan(tol)._promising(found(relative), None)) is promising
+    assert bool(make_strategy(tol)._is_promising(make_candidate(relative), None)) is promising
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,14 @@ def test_the_first_width_is_confirmed_where_it_is_good_enough(
 def test_two_solutions_differ_by_more_than_their_errors(
     relative: float, difference: float, undetermined: bool
 ) -> None:
-    assert bool(plan()._undetermined(found(relative), found(relative, 1.0 + difference))) is undetermined
+    assert (
+        bool(
+            make_strategy()._is_undetermined(
+                make_candidate(relative), make_candidate(relative, 1.0 + difference)
+            )
+        )
+        is undetermined
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,12 +124,19 @@ def test_two_solutions_differ_by_more_than_their_errors(
 def test_a_missing_condition_and_a_resonance_are_told_apart(
     stiffness: float, half: float | None, undetermined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def asked(*args: Any, **more: Any) -> Attempt:
+    def asked(*args: Any, **more: Any) -> Candidate:
         assert half is not None, "it was asked for"
-        return found(1e-12, stiffness=half)
+        return make_candidate(1e-12, coercivity=half)
 
-    monkeypatch.setattr(WavePlan, "_attempt", asked)
-    assert bool(plan()._undetermined(found(1e-12), found(1e-12, stiffness=stiffness))) is undetermined
+    monkeypatch.setattr(RandomFeatureStrategy, "_compute", asked)
+    assert (
+        bool(
+            make_strategy()._is_undetermined(
+                make_candidate(1e-12), make_candidate(1e-12, coercivity=stiffness)
+            )
+        )
+        is undetermined
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,21 +152,23 @@ def test_a_missing_condition_and_a_resonance_are_told_apart(
 def test_contradictions_are_claimed_where_nothing_changes_any_more(
     relatives: tuple[float, ...], values: tuple[float, ...], contradictory: bool
 ) -> None:
-    one = plan()
+    one = make_strategy()
     last, claimed = None, False
     for relative, value in zip(relatives, values, strict=True):
-        now = found(relative, value)
-        claimed, last = one._contradictory(now, last), now
+        now = make_candidate(relative, value)
+        claimed, last = one._is_contradictory(now, last), now
     assert claimed is contradictory
 
 
 def test_when_no_digit_is_left() -> None:
     history = ((1.0, 1e-6), (2.0, 1e-2), (3.0, 0.5), (4.0, 0.5))
     error = ErrorEstimate(0.5, 0.5, history=history)
-    assert _lost(error, 1.0, None) == 3.0
-    assert _lost(error, 1.0, None, ((2.5, 3.5), (3.9, 5.0))) is None  # in layers nothing is promised
-    assert _lost(replace(error, history=history[:3]), 1.0, None) is None  # at the very end
-    assert _lost(replace(error, history=history[:2]), 1.0, None) is None
+    assert _time_of_total_loss(error, 1.0, None) == 3.0
+    assert (
+        _time_of_total_loss(error, 1.0, None, ((2.5, 3.5), (3.9, 5.0))) is None
+    )  # in layers nothing is promised
+    assert _time_of_total_loss(replace(error, history=history[:3]), 1.0, None) is None  # at the very end
+    assert _time_of_total_loss(replace(error, history=history[:2]), 1.0, None) is None
 
 
 # -- one basis --
@@ -170,7 +186,14 @@ def test_when_no_digit_is_left() -> None:
     ],
 )
 def test_a_doubling_that_gains_nothing(relative: float, last: float, nodes: int, flat: bool) -> None:
-    assert bool(plan()._is_flat(found(relative), found(last, nodes=32 if nodes == 64 else 48))) is flat
+    assert (
+        bool(
+            make_strategy()._is_rounding_limited(
+                make_candidate(relative), make_candidate(last, nodes=32 if nodes == 64 else 48)
+            )
+        )
+        is flat
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,11 +202,11 @@ def test_a_doubling_that_gains_nothing(relative: float, last: float, nodes: int,
     ids=["waves along x", "a round hill"],
 )
 def test_waves_lean_where_the_solution_does(source: Any, stretched: bool) -> None:
-    one = plan(1e-9, plane(source))
+    one = make_strategy(1e-9, square_problem(source))
     for _ in range(3):
         one.advance()
-    assert isinstance(one.family, WaveFamily)
-    scale = one.family.stretch
+    assert isinstance(one.family, RandomFeatureFamily)
+    scale = one.family.anisotropy
     assert (max(scale) / min(scale) > 1.5) is stretched
     assert len(one.budget.history) > 5 or not stretched
 
@@ -194,18 +217,18 @@ def test_a_doubling_that_gains_enough_goes_on(
 ) -> None:
     asked, residual = [], [0.1]
 
-    def attempted(self: WavePlan, *_: Any, **__: Any) -> Attempt:
+    def attempted(self: RandomFeatureStrategy, *_: Any, **__: Any) -> Candidate:
         residual[0] *= fall
-        return found(residual[0], nodes=128 * 2 ** (self._tried - 1))
+        return make_candidate(residual[0], nodes=128 * 2 ** (self._width_count - 1))
 
-    def stretched(self: WavePlan, now: Attempt, nodes: int) -> Attempt:
+    def stretched(self: RandomFeatureStrategy, now: Candidate, nodes: int) -> Candidate:
         asked.append(nodes)
         return now
 
-    monkeypatch.setattr(WavePlan, "_attempt", attempted)
-    monkeypatch.setattr(WavePlan, "_other_stretch", stretched)
-    monkeypatch.setattr(WavePlan, "_judge", lambda *_, **__: None)
-    one = plan(problem=plane())
+    monkeypatch.setattr(RandomFeatureStrategy, "_compute", attempted)
+    monkeypatch.setattr(RandomFeatureStrategy, "_select_anisotropy", stretched)
+    monkeypatch.setattr(RandomFeatureStrategy, "_validate", lambda *_, **__: None)
+    one = make_strategy(problem=square_problem())
     one.advance()
     one.advance()
     assert bool(asked) is leans
@@ -214,17 +237,17 @@ def test_a_doubling_that_gains_enough_goes_on(
 @pytest.mark.parametrize(("nodes", "asked"), [(1000, True), (300, False)])
 def test_where_a_wider_one_is_expensive_a_second_opinion_is_asked(nodes: int, asked: bool) -> None:
     """Though the last two differ: what was gained since says nothing about what is left."""
-    now, last = found(5e-12, 1.0, nodes=nodes), found(6e-12, 2.0, nodes=nodes // 2)
-    assert bool(plan()._promising(now, last)) is asked
+    now, last = make_candidate(5e-12, 1.0, nodes=nodes), make_candidate(6e-12, 2.0, nodes=nodes // 2)
+    assert bool(make_strategy()._is_promising(now, last)) is asked
 
 
 @pytest.mark.parametrize(("share", "status"), [(0.5, Status.NO_SOLUTION), (0.01, Status.UNDETERMINED)])
 def test_data_that_are_left_over_contradict_each_other(
     share: float, status: Status, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waves, "left_over", lambda *_: share)
-    monkeypatch.setattr(WavePlan, "_undetermined", lambda *_: True)
-    one = plan()
+    monkeypatch.setattr(waves, "unexplained_share", lambda *_: share)
+    monkeypatch.setattr(RandomFeatureStrategy, "_is_undetermined", lambda *_: True)
+    one = make_strategy()
     for _ in range(4):
         if one.status is None:
             one.advance()
@@ -239,13 +262,15 @@ def test_a_smooth_solution_is_found_without_looking_for_a_lean() -> None:
 
 @pytest.mark.parametrize(("tol", "density"), [(1e-12, 2.5), (1e-10, 1.75)])
 def test_rounding_is_averaged_over_more_points(tol: float, density: float) -> None:
-    assert plan(tol).bench.density == density
+    assert make_strategy(tol).context.density == density
 
 
 @pytest.mark.parametrize(("relative", "per_node"), [(0.1, 3.0), (1e-3, 1.75)])
 def test_what_is_rough_gets_more_points(relative: float, per_node: float) -> None:
-    one = plan(problem=plane())
-    made = attempts.attempt(one.bench, pibls.Waves(40, scale=1.0), None, None, 1, found(relative))
+    one = make_strategy(problem=square_problem())
+    made = attempts.compute_candidate(
+        one.context, pibls.Waves(40, scale=1.0), None, None, 1, make_candidate(relative)
+    )
     assert made.settings["points"].interior == int(per_node * 40)
 
 
@@ -254,7 +279,7 @@ def test_a_good_solution_is_a_start(relative: float, resumed: bool, monkeypatch:
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1), [sp.Eq(u(x).diff(x, 2), u(x) ** 2 + 1)], [pibls.Dirichlet(u(x), 0)]
     )
-    one, ways = plan(problem=problem), []
+    one, ways = make_strategy(problem=problem), []
 
     def way(name: bool) -> Any:
         def taken(system: Any, *_: Any) -> Outcome:
@@ -263,9 +288,11 @@ def test_a_good_solution_is_a_start(relative: float, resumed: bool, monkeypatch:
 
         return taken
 
-    monkeypatch.setattr(attempts, "warm", way(True))
-    monkeypatch.setattr(attempts, "from_scratch", way(False))
-    attempts.attempt(one.bench, pibls.Waves(16, scale=3.0), None, None, 1, found(relative))
+    monkeypatch.setattr(attempts, "solve_from_solution", way(True))
+    monkeypatch.setattr(attempts, "solve_from_data", way(False))
+    attempts.compute_candidate(
+        one.context, pibls.Waves(16, scale=3.0), None, None, 1, make_candidate(relative)
+    )
     assert ways == [resumed]
 
 
@@ -273,10 +300,12 @@ def test_a_good_solution_is_a_start(relative: float, resumed: bool, monkeypatch:
     ("source", "more"), [(sp.exp(-2000 * ((x - 0.31) ** 2 + (y - 0.57) ** 2)), True), (sp.exp(x), False)]
 )
 def test_a_narrow_source_is_looked_at_where_it_is(source: Any, more: bool) -> None:
-    bench = plan(problem=plane(source)).bench
-    inside = next(points for region, points in bench.held_out.items() if region.is_inside)
+    context = make_strategy(problem=square_problem(source)).context
+    inside = next(points for region, points in context.held_out.items() if region.is_interior)
     usual = next(
-        points for region, points in plan(problem=plane(sp.S.One)).bench.held_out.items() if region.is_inside
+        points
+        for region, points in make_strategy(problem=square_problem(sp.S.One)).context.held_out.items()
+        if region.is_interior
     )
     assert (len(inside) > len(usual)) is more
 
@@ -285,18 +314,18 @@ def test_a_narrow_source_is_looked_at_where_it_is(source: Any, more: bool) -> No
 
 
 def test_cells_are_divided_where_and_along_what_they_must() -> None:
-    one = plan(problem=plane())
-    cells = CellPlan(one.bench, one.budget)
-    cells.sized = Sized.even(CellTree.grid(one.bench.box, (4, 4)), 1)
+    one = make_strategy(problem=square_problem())
+    cells = CellStrategy(one.context, one.budget)
+    cells.sized_tree = SizedTree.uniform(CellTree.grid(one.context.box, (4, 4)), 1)
     n = len(cells.tree)
-    cells._places = np.array([box.mean(axis=1) for box in cells.tree.boxes])
+    cells._worst_points = np.array([box.mean(axis=1) for box in cells.tree.boxes])
     cells._singular = cells._at_corner = np.zeros(n, dtype=np.bool_)
-    cells._last = (n, 0.0, 1.0)
+    cells._last_result = (n, 0.0, 1.0)
     indicator = np.full(n, 1e-3)  # less than the share of the largest that is divided
     indicator[0], indicator[1] = 1.0, 0.1
     along = np.tile([1.0, 0.01], (n, 1))
     along[1] = [1.0, 0.5]
-    refined = cells._refined(found(0.5), indicator, along, 1e-9).tree
+    refined = cells._refine(make_candidate(0.5), indicator, along, 1e-9).tree
     # One along x alone, and the next, which matters too, along both: 1 + 3 more, if halved once.
     assert len(refined) >= n + 4
     kept = {tuple(box.ravel()) for box in cells.tree.boxes} & {tuple(box.ravel()) for box in refined.boxes}
@@ -310,13 +339,13 @@ def _within(inner: Any, outer: Any) -> bool:
     return bool(np.all(outer[:, 0] - 1e-12 <= inner[:, 0]) and np.all(inner[:, 1] <= outer[:, 1] + 1e-12))
 
 
-@pytest.mark.parametrize("problem", [line, plane])
+@pytest.mark.parametrize("problem", [interval_problem, square_problem])
 def test_windows_are_not_asked_for_less_than_rounding_leaves(problem: Any) -> None:
-    bench = plan(1e-6, problem()).bench
-    least = Demand(0.0, 0.0).above(bench).tail
+    context = make_strategy(1e-6, problem()).context
+    least = Tolerances(0.0, 0.0).clipped_to_rounding(context).spectral_tail
     assert 1e-16 <= least <= 1e-12
-    assert least <= 1e-14 or bench.lowered.dimension > 1
-    assert least >= 1e-14 or bench.lowered.dimension == 1
+    assert least <= 1e-14 or context.compiled.dimension > 1
+    assert least >= 1e-14 or context.compiled.dimension == 1
 
 
 def test_a_bump_gets_as_many_cells_as_it_needs() -> None:
@@ -374,10 +403,12 @@ def test_a_beginning_that_is_no_beginning(apart: float, followed: bool) -> None:
         pibls.Condition(sp.Eq(v + w, 1), on={x: 0}),
         pibls.Condition(sp.Eq(v + (1 + sp.Float(apart)) * w, 1), on={x: 0}),
     ]
-    lowered = lower(pibls.Problem(pibls.Interval(x, 0, 1), [v.diff(x) - w, w.diff(x) + v], conditions))
+    lowered = compile_problem(
+        pibls.Problem(pibls.Interval(x, 0, 1), [v.diff(x) - w, w.diff(x) + v], conditions)
+    )
     evolution = evolution_of(lowered, pibls.Interval(x, 0, 1))
     assert evolution is not None
-    assert (beginning_of(lowered, evolution, grouped(evolution.orders)) is not None) is followed
+    assert (initial_values(lowered, evolution, group_by_order(evolution.orders)) is not None) is followed
 
 
 @pytest.mark.parametrize(("across", "content"), [(5.0, False), (12.0, True)])
@@ -385,7 +416,7 @@ def test_free_waves_are_resolved_where_that_is_cheap(
     across: float, content: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the plane seven waves across are; more are left to others."""
-    one = plan(1e-8, plane())
-    monkeypatch.setattr(type(one.bench), "ripples", property(lambda _: np.pi * across))
-    monkeypatch.setattr(WavePlan, "_width", lambda *_: 128)
-    assert one._shows_ripples(found(1e-9)) is content
+    one = make_strategy(1e-8, square_problem())
+    monkeypatch.setattr(type(one.context), "shortest_homogeneous_wave", property(lambda _: np.pi * across))
+    monkeypatch.setattr(RandomFeatureStrategy, "_width", lambda *_: 128)
+    assert one._resolves_homogeneous_waves(make_candidate(1e-9)) is content

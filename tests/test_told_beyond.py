@@ -10,8 +10,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.evolutions.ends import told_beyond
-from pibls.problem.forms.lowering import lower
+from pibls.adaptive.evolutions.boundary_condition_count import redundant_boundary_conditions
+from pibls.problem.forms.compilation import compile_problem
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
@@ -76,7 +76,7 @@ KDV = [u.diff(t) + u * u.diff(x) + u.diff(x, 3)]
     ],
 )
 def test_how_many_are_needed(problem: pibls.Problem, surplus: int) -> None:
-    assert len(told_beyond(lower(problem), problem.domain)) == surplus
+    assert len(redundant_boundary_conditions(compile_problem(problem), problem.domain)) == surplus
 
 
 @pytest.mark.parametrize("problem", [THREE, evolves(SOUND, *WALLS)], ids=["heat", "sound"])
@@ -86,7 +86,7 @@ def test_what_contradicts_the_others_is_named(problem: pibls.Problem) -> None:
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
         solution = pibls.solve(problem, tol=1e-6)
     assert solution.status is pibls.Status.NO_SOLUTION
-    assert "decide already" in solution.message
+    assert "already determine these values" in solution.message
 
 
 def test_what_fits_the_others_does_no_harm() -> None:

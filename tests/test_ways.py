@@ -10,73 +10,81 @@ import numpy as np
 import pytest
 
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.candidate import Attempt
+from pibls.adaptive.candidate import Candidate
 from pibls.adaptive.evolutions import strategy as following
-from pibls.adaptive.evolutions.lines import LineFollower
-from pibls.adaptive.evolutions.strategy import WindowPlan
-from pibls.adaptive.evolutions.time_discretizations import InMoments, InRooms
+from pibls.adaptive.evolutions.collocation import CollocationStepper
+from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
+from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace, GalerkinInSpace
 from pibls.adaptive.evolutions.time_stepping import (
-    SHORT,
+    STEP_TOO_SMALL,
 )
-from pibls.adaptive.evolutions.trajectory import LATE, Demand, Followed, Window
-from pibls.adaptive.validation.estimate import ErrorEstimate, Where, worst_of
-from pibls.problem import Inside
+from pibls.adaptive.evolutions.trajectory import TIME_LIMIT_REACHED, Tolerances, Trajectory, Window
+from pibls.adaptive.validation.estimate import ComparisonPoints, ErrorEstimate, combine_unknowns
+from pibls.problem import Interior
 from pibls.spaces import CellTree
 from pibls.status import Status
-from tests.made import found
-from tests.marched import ASKED, bench_of
+from tests.evolution_helpers import TOLERANCES, validation_context
+from tests.strategy_helpers import make_candidate
 
 # -- ways --
 
 
 def test_what_ways_ask_for() -> None:
-    loose, usual, tight, least = (bench_of("rod", tol) for tol in (1e-5, 1e-6, 1e-8, 1e-14))
-    in_moments, in_rooms = InMoments(), InRooms()
-    assert in_moments.nodes(loose) == in_moments.nodes(usual) < in_moments.nodes(tight)
-    assert 1e-8 < in_moments.demand(usual).tail < 1e-7
-    assert 2e-14 < in_moments.demand(least).tail < 1e-12
-    assert 1e-5 < in_rooms.demand(usual).residual < 1e-4
-    made = in_moments.follower(usual, ASKED, 0, None, lambda *_: None)
-    assert isinstance(made, LineFollower)
-    assert 10 <= made.moments <= 20  # of a linear evolution
+    loose, usual, tight, least = (validation_context("rod", tol) for tol in (1e-5, 1e-6, 1e-8, 1e-14))
+    in_moments, in_rooms = CollocationInSpace(), GalerkinInSpace()
+    assert (
+        in_moments.nodes_per_cell(loose)
+        == in_moments.nodes_per_cell(usual)
+        < in_moments.nodes_per_cell(tight)
+    )
+    assert 1e-8 < in_moments.initial_tolerances(usual).spectral_tail < 1e-7
+    assert 2e-14 < in_moments.initial_tolerances(least).spectral_tail < 1e-12
+    assert 1e-5 < in_rooms.initial_tolerances(usual).residual < 1e-4
+    made = in_moments.stepper(usual, TOLERANCES, 0, None, lambda *_: None)
+    assert isinstance(made, CollocationStepper)
+    assert 10 <= made.stage_count <= 20  # of a linear evolution
 
 
-def followed(until: float, why: str | None, *, nodes: int = 10, windows: int = 1) -> Followed:
-    e = bench_of("rod").evolution
+def followed(until: float, why: str | None, *, nodes: int = 10, windows: int = 1) -> Trajectory:
+    e = validation_context("rod").evolution
     assert e is not None
-    tree = CellTree.over(bench_of("rod").box)
-    space: Any = SimpleNamespace(nodes=nodes, boxes_in=lambda _: tree.boxes, each=lambda _: [0])
+    tree = CellTree.single_cell(validation_context("rod").box)
+    space: Any = SimpleNamespace(
+        nodes=nodes, cell_boxes=lambda _: tree.boxes, parts_with_coefficients=lambda _: [0]
+    )
     edges = np.linspace(0.0, until, windows + 1)
     made = [Window(space, np.zeros(1), a, b, 0.0) for a, b in pairwise(edges)]
-    return Followed(tuple(made), e, why, 0, 0)
+    return Trajectory(tuple(made), e, why, 0, 0)
 
 
 def test_what_has_not_begun_is_left_to_others() -> None:
-    way = InMoments()
-    assert way.gives_up(followed(1e-4, SHORT))
-    assert not way.gives_up(followed(1e-2, SHORT))
-    assert not way.gives_up(followed(1e-4, LATE))
+    way = CollocationInSpace()
+    assert way.has_failed(followed(1e-4, STEP_TOO_SMALL))
+    assert not way.has_failed(followed(1e-2, STEP_TOO_SMALL))
+    assert not way.has_failed(followed(1e-4, TIME_LIMIT_REACHED))
 
 
 def windows_plan(tol: float = 1e-8, way: Any = None) -> Any:
-    return WindowPlan(bench_of("rod", tol), Budget(0.0, 100.0, 4000), way=way or InMoments())
+    return TimeWindowStrategy(
+        validation_context("rod", tol), Budget(0.0, 100.0, 4000), discretization=way or CollocationInSpace()
+    )
 
 
 @pytest.mark.parametrize("since", [1e-8, 5e-8])
 def test_from_when_on_an_estimate_is_promised(since: float, monkeypatch: pytest.MonkeyPatch) -> None:
     one = windows_plan()
     wider: list[Any] = []
-    monkeypatch.setattr(following, "compare", lambda *_, **__: worst_of([ErrorEstimate(1.0, 1.0)]))
-    monkeypatch.setattr(WindowPlan, "excess", lambda *_: 1.0)
+    monkeypatch.setattr(following, "compare", lambda *_, **__: combine_unknowns([ErrorEstimate(1.0, 1.0)]))
+    monkeypatch.setattr(TimeWindowStrategy, "relative_error", lambda *_: 1.0)
 
-    def where(self: WindowPlan, first: Any, layers: Any = ()) -> Where:
+    def where(self: TimeWindowStrategy, first: Any, layers: Any = ()) -> ComparisonPoints:
         wider.append(layers)
-        return Where(np.zeros((1, 2)), np.zeros((1, 2)), 1)
+        return ComparisonPoints(np.zeros((1, 2)), np.zeros((1, 2)), 1)
 
-    monkeypatch.setattr(WindowPlan, "_where", where)
+    monkeypatch.setattr(TimeWindowStrategy, "_comparison_points", where)
     one.notes["layers"] = ((0.0, since),)
     first = followed(1.0, None)
-    one._compared(first, SimpleNamespace(function=None), SimpleNamespace(function=lambda: None))
+    one._estimated_error(first, SimpleNamespace(function=None), SimpleNamespace(function=lambda: None))
     ends = [layers[0][1] for layers in wider if layers]
     assert ends[0] == since
     assert all(2.0 <= b / a <= 12.0 for a, b in pairwise(ends))
@@ -86,21 +94,21 @@ def test_from_when_on_an_estimate_is_promised(since: float, monkeypatch: pytest.
 def test_time_is_left_for_the_second_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     one, spent = windows_plan(), [0.0]
     ends: list[float] = []
-    one.demand = ASKED
+    one.tolerances = TOLERANCES
     monkeypatch.setattr(Budget, "spent", property(lambda _: spent[0]))
-    until = Budget.until
+    until = Budget.time_at_share
 
     def asked(self: Budget, share: float, most: float) -> float | None:
         ends.append(until(self, share, most) or 0.0)
         return ends[-1]
 
-    monkeypatch.setattr(Budget, "until", asked)
-    monkeypatch.setattr(InMoments, "follower", lambda *_: None)
-    one._follow(None)
+    monkeypatch.setattr(Budget, "time_at_share", asked)
+    monkeypatch.setattr(CollocationInSpace, "stepper", lambda *_: None)
+    one._integrate(None)
     spent[0] = 60.0
-    one._follow(followed(1.0, None))
+    one._integrate(followed(1.0, None))
     spent[0] = 99.0
-    one._follow(None)
+    one._integrate(None)
     assert 40.0 < ends[0] < 80.0
     assert 110.0 < ends[1] < 130.0
     assert 99.0 < ends[2] < 101.0
@@ -109,7 +117,7 @@ def test_time_is_left_for_the_second_solution(monkeypatch: pytest.MonkeyPatch) -
 def test_places_where_two_solutions_are_compared() -> None:
     one = windows_plan()
     few, many, most = (
-        len(one._where(followed(1.0, None, nodes=n, windows=w)).all)
+        len(one._comparison_points(followed(1.0, None, nodes=n, windows=w)).all)
         for n, w in ((2, 10), (1000, 2), (100, 900))
     )
     assert 40 <= few <= 120
@@ -120,27 +128,27 @@ def test_places_where_two_solutions_are_compared() -> None:
 def test_many_functions_are_asked_at_fewer_places(monkeypatch: pytest.MonkeyPatch) -> None:
     one, seen = windows_plan(), []
     large = followed(1.0, None, nodes=300_000)
-    where = one._where(large)
+    where = one._comparison_points(large)
     assert 1500 <= len(where.all) <= 4500
 
     def residuals(lowered: Any, points: Any, *_: Any) -> Any:
-        seen.append(len(points[Inside()]))
+        seen.append(len(points[Interior()]))
         return {}, np.zeros((1, 1))
 
     X = np.random.default_rng(0).random((10_000, 2))
-    monkeypatch.setattr(WindowPlan, "_where", lambda *_: Where(X, X, 1))
-    monkeypatch.setattr(Followed, "function", lambda _: (None, np.zeros(1)))
+    monkeypatch.setattr(TimeWindowStrategy, "_comparison_points", lambda *_: ComparisonPoints(X, X, 1))
+    monkeypatch.setattr(Trajectory, "function", lambda _: (None, np.zeros(1)))
     monkeypatch.setattr(following, "residuals_at", residuals)
-    one._judged(large, 0.0)
+    one._validated(large, 0.0)
     assert 1200 <= seen[0] <= 5000
 
 
 def test_what_is_missing_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     one = windows_plan(1e-8)
-    one.demand = Demand(1e-7, 1e-7)
-    monkeypatch.setattr(WindowPlan, "excess", lambda *_: 1e-6)
-    monkeypatch.setattr(WindowPlan, "tell", lambda *_, **__: None)
-    attempt: Attempt = found(1e-6)
+    one.tolerances = Tolerances(1e-7, 1e-7)
+    monkeypatch.setattr(TimeWindowStrategy, "relative_error", lambda *_: 1e-6)
+    monkeypatch.setattr(TimeWindowStrategy, "report", lambda *_, **__: None)
+    attempt: Candidate = make_candidate(1e-6)
     one._conclude(followed(1.0, None), attempt)
     assert one.status is not Status.TOLERANCE
-    assert 0.0015 < one.demand.tail / 1e-7 < 0.006
+    assert 0.0015 < one.tolerances.spectral_tail / 1e-7 < 0.006

@@ -15,17 +15,17 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.basis import WaveBasis
-from pibls.sampling import reach_of
-from pibls.spaces import Cells, CellTree, Whole, Windows
+from pibls.basis import RandomFourierBasis
+from pibls.sampling import computed_domain
+from pibls.spaces import CellSpace, CellTree, SingleDomainSpace, TimeWindows
 
 x, y, t = sp.symbols("x y t")
 
 
-def waves(box: Any) -> Whole:
+def waves(box: Any) -> SingleDomainSpace:
     box = np.asarray(box, dtype=float)
     frequencies = np.random.default_rng(0).standard_normal((len(box), 6))
-    return Whole((WaveBasis(frequencies, box.mean(axis=1), 0.5 * np.ptp(box, axis=1)),))
+    return SingleDomainSpace((RandomFourierBasis(frequencies, box.mean(axis=1), 0.5 * np.ptp(box, axis=1)),))
 
 
 def made(domain: Any, until: float, cells: int = 1, **changes: Any) -> pibls.Solution:
@@ -41,14 +41,14 @@ def made(domain: Any, until: float, cells: int = 1, **changes: Any) -> pibls.Sol
     for low, high in itertools.pairwise(edges):
         tree = CellTree.grid(np.array([*sides[:-1], (low, high)]), (*(cells,) * (len(sides) - 1), 1))
         here = tuple(waves(box) for box in tree.boxes)
-        parts.append(here[0] if cells == 1 else Cells(tree, here))
-    space = Windows(len(sides) - 1, tuple(edges.tolist()), tuple(parts))
+        parts.append(here[0] if cells == 1 else CellSpace(tree, here))
+    space = TimeWindows(len(sides) - 1, tuple(edges.tolist()), tuple(parts))
     weights = np.random.default_rng(1).standard_normal(space.columns)
     return replace(solution, space=space, coefficients=weights, **changes)
 
 
 STOPPED: dict[str, Any] = {
-    "status": pibls.Status.STOPPED,
+    "status": pibls.Status.INCOMPLETE,
     "notes": {"stopped": (0.7, "no window is short enough"), "lost": None},
 }
 ROD = pibls.Interval(x, 0, 1).during(t, 0, 1)
@@ -61,13 +61,13 @@ def ended(domain: Any, cells: int = 1) -> pibls.Solution:
 
 
 def test_what_is_known_is_a_shorter_domain() -> None:
-    assert reach_of(made(ROD, 1.0)) == ROD
-    assert reach_of(ended(ROD)) == pibls.Interval(x, 0, 1).during(t, 0, 0.7)
+    assert computed_domain(made(ROD, 1.0)) == ROD
+    assert computed_domain(ended(ROD)) == pibls.Interval(x, 0, 1).during(t, 0, 0.7)
     line, box = pibls.Interval(t, 0, 1), pibls.Box({x: (0, 1), t: (0, 1)})
-    assert reach_of(replace(ended(line))) == pibls.Interval(t, 0, 0.7)
+    assert computed_domain(replace(ended(line))) == pibls.Interval(t, 0, 0.7)
     u = sp.Function("u")(x, t)
     in_box = pibls.Problem(box, [u], [pibls.Dirichlet(u, 0)])
-    assert reach_of(replace(ended(ROD), problem=in_box)) == pibls.Box({x: (0, 1), t: (0, 0.7)})
+    assert computed_domain(replace(ended(ROD), problem=in_box)) == pibls.Box({x: (0, 1), t: (0, 0.7)})
 
 
 def test_a_map_ends_where_the_solution_does() -> None:
@@ -80,7 +80,7 @@ def test_times_are_those_that_were_reached() -> None:
     axes = ended(PLATE).plot(resolution=12)
     assert len(axes) == 4
     assert "0.7" in axes[-1].get_title()
-    with pytest.raises(pibls.ProblemError, match=r"between 0 and 0.7.*known in the domain only"):
+    with pytest.raises(pibls.ProblemError, match=r"between 0 and 0.7.*only defined in the domain"):
         ended(PLATE).plot(times=[0.9])
     plt.close("all")
 
@@ -91,7 +91,7 @@ def test_curves_in_time_are_fine_enough_for_their_windows() -> None:
     few = len(solution.plot().get_lines()[0].get_xdata())
     edges = np.linspace(0, 1, 401)
     parts = tuple(waves([(a, b)]) for a, b in itertools.pairwise(edges))
-    space = Windows(0, tuple(edges.tolist()), parts)
+    space = TimeWindows(0, tuple(edges.tolist()), parts)
     many = replace(solution, space=space, coefficients=np.ones(space.columns))
     assert len(many.plot().get_lines()[0].get_xdata()) > 2 * few
     assert np.isfinite(many.plot().get_lines()[0].get_ydata()).all()
@@ -178,7 +178,7 @@ def test_of_more_coordinates_a_plane_is_shown() -> None:
     assert len(rectangles(side).get_paths()) == 10
     line = solution.plot_cells(at={y: 0.2, x: 0.3})
     assert len(rectangles(line).get_paths()) == 5
-    with pytest.raises(pibls.ProblemError, match="a coordinate that is left free"):
+    with pytest.raises(pibls.ProblemError, match="at least one free coordinate"):
         solution.plot_cells(at={x: 0, y: 0, t: 0})
     with pytest.raises(pibls.ProblemError, match="cmap"):
         solution.plot_cells(cmap="nothing")
@@ -189,5 +189,5 @@ def test_one_piece_is_one_cell() -> None:
     solution = made(ROD, 1.0)
     whole = replace(solution, space=waves(ROD.bounds), coefficients=np.ones(12))
     assert len(rectangles(whole.plot_cells()).get_paths()) == 1
-    np.testing.assert_array_equal(whole.space.boxes_in(np.array(ROD.bounds)), [ROD.bounds])
+    np.testing.assert_array_equal(whole.space.cell_boxes(np.array(ROD.bounds)), [ROD.bounds])
     plt.close("all")

@@ -60,7 +60,7 @@ def time_table(held: dict[str, Any]) -> str:
         "score",
         "score of the fit to all times",
         "straight line",
-        "growth alone",
+        "growth without diffusion",
         "unchanged",
         "in the 95 % band",
     ]
@@ -95,7 +95,7 @@ def replicate_table(held: dict[str, Any]) -> str:
         "r",
         "score, all times",
         "range",
-        "score of the other two's mean",
+        "score of the mean of the other two",
         "in the 95 % band",
     ]
     return table(head, rows)
@@ -130,7 +130,7 @@ def density_table(held: dict[str, Any]) -> str:
         *(f"{s} h" for s in TIMES),
         "score, all times",
         "own fit",
-        "parameters of a neighbour",
+        "score with the parameters of a neighbouring density",
         "in the 95 % band",
     ]
     return table(head, rows)
@@ -168,8 +168,8 @@ def forward_table(stored: dict[str, Any]) -> str:
         "error from 12 h on",
         "scores at 12, 24, 36, 48 h",
         "½‖r‖² of u = 0",
-        "of the linearised problem",
-        "at the end",
+        "½‖r‖² of the linearised problem",
+        "½‖r‖² at the end",
     ]
     return table(head, rows)
 
@@ -179,7 +179,7 @@ def percent_of(value: float) -> str:
 
 
 def crowding_text(held: dict[str, Any]) -> str:
-    """Whether D + E u/K predicts better from the same data."""
+    """Return a sentence on whether D + E u/K predicts better from the same data."""
     found = held.get("crowding", {})
     done = {c: v for c, v in found.items() if "times" in v}
     if not done:
@@ -192,18 +192,16 @@ def crowding_text(held: dict[str, Any]) -> str:
     better = sum(a < b - 0.05 for a, b in pairs)
     worse = sum(a > b + 0.05 for a, b in pairs)
     failed = [thousands(c) for c, v in found.items() if "failed" in v]
-    rest = f" The fit failed at {', '.join(failed)} cells: no solution at a trial value." if failed else ""
+    rest = f" This fit failed at {', '.join(failed)} cells." if failed else ""
     return (
-        f" Density-dependent spreading (D + E u/K), fitted to the same two times at "
-        f"{', '.join(map(thousands, done))} cells, "
-        f"changes the score by more than 0.05 for the better in {better} and for the worse in {worse} of "
-        f"{len(pairs)} "
-        f"predictions.{rest}"
+        f" Density-dependent diffusion (D + E u/K), fitted to the same two times at "
+        f"{', '.join(map(thousands, done))} cells, improves the score by more than 0.05 in {better} of "
+        f"{len(pairs)} predictions, and worsens it in {worse}.{rest}"
     )
 
 
 def verdict(held: dict[str, Any], forward: dict[str, Any]) -> str:
-    """ "Strong generalization from limited data": what the three studies say."""
+    """Return the result of the three studies for "strong generalization from limited data"."""
     late = [held["time"][c]["fisher"]["times"][s] for c in CELLS for s in LATE]
     base = [held["time"][c]["baselines"][s] for c in CELLS for s in LATE]
     scores, low = [q["score"] for q in late], sum(q["bias"] < 0 for q in late)
@@ -225,45 +223,42 @@ def verdict(held: dict[str, Any], forward: dict[str, Any]) -> str:
     rates = [held["time"][c]["fisher"]["values"]["r"] for c in CELLS]
     errors = [max(forward[c]["published"]["errors"][1:]) for c in CELLS]
     text = f"""\
-**Verdict on "strong generalization from limited data": not supported for prediction in time; supported across
-replicates and, within the range of densities that were fitted, across densities.**
+**Result for "strong generalization from limited data": not supported for prediction in time; supported across
+replicates and, within the range of fitted densities, across densities.**
 
-- *In time it is weak.* The predictions for 36 and 48 h have scores of {min(scores):.2f} to {
-        max(scores):.2f}, where the
-fit that has seen these times has {min(b["fitted"] for b in base):.2f} to {
-        max(b["fitted"] for b in base):.2f}. The 95 %
+- *Time.* The predictions for 36 and 48 h have scores of {min(scores):.2f} to {max(scores):.2f}; the fit to
+all times has {min(b["fitted"] for b in base):.2f} to {max(b["fitted"] for b in base):.2f}. The 95 %
 bands contain {percent(min(q["coverage"] for q in late))} to {
         percent(max(q["coverage"] for q in late))
     } of the
 measurements ({percent(float(np.mean([q["coverage"] for q in late])))} on average). {low} of {
         len(late)
     } predictions are
-too low: the rate of growth from the first day, {min(rates):.3f} to {
+too low: the growth rate from the first day, {min(rates):.3f} to {
         max(rates):.3f} per hour, is smaller than that from
-two days at every density. A straight line through 12 and 24 h, without any equation, predicts better for
-{", ".join(beaten) or "none"} cells. Against no change at all the equation is better in
-{sum(q["score"] < b["unchanged"] for q, b in zip(late, base))} of {len(late)}.{crowding_text(held)}
-- *Across replicates it holds.* A replicate that was left out is predicted with a score of {
-        pooled:.2f}; the mean of the
+two days at every density. A straight line through 12 and 24 h, without an equation, predicts better for
+{", ".join(beaten) or "none"} cells. The equation predicts better than the unchanged density in
+{sum(q["score"] < b["unchanged"] for q, b in zip(late, base))} of {len(late)} cases.{crowding_text(held)}
+- *Replicates.* A replicate that was left out is predicted with a score of {pooled:.2f}; the mean of the
 two others at the same place and time has {two:.2f} (√1.5, by construction). The bands contain
 {percent(float(np.mean([q["coverage"] for q in left])))} of its measurements.
-- *Across densities it holds inside of the range.* With D and r from the other five densities the scores are
-{span([a for a, _ in list(density.values())[1:-1]])} for the inner four (their own fits: {
+- *Densities.* With D and r from the other five densities the scores are
+{span([a for a, _ in list(density.values())[1:-1]])} for the inner four (own fits: {
         span([b for _, b in list(density.values())[1:-1]])
-    }) and {density[CELLS[0]][0]:.2f} and {density[CELLS[-1]][0]:.2f} for the two that are
-extrapolated (own fits {density[CELLS[0]][1]:.2f} and {density[CELLS[-1]][1]:.2f}). The bands contain
-{percent(float(covered))}, but they are wide: D is known to ± {
+    }), and {density[CELLS[0]][0]:.2f} and {density[CELLS[-1]][0]:.2f} for the two extrapolated ones
+(own fits: {density[CELLS[0]][1]:.2f} and {density[CELLS[-1]][1]:.2f}). The bands contain
+{percent(float(covered))}, but they are wide: the uncertainty of D is ± {
         span([held["density"][c]["half"]["D"] for c in CELLS])
     }
 µm²/h.
-- *It is the equation that generalises, not the network.* Any solver that is accurate to a few percent gives
-the same predictions: finite differences and `pibls` without settings agree to
-{
+- *Equation and network.* The generalisation is a property of the equation, not of the network. Any solver
+that is accurate to a few percent gives the same predictions: finite differences and `pibls` without settings
+agree to {
         sci(max(max(forward[c]["no settings"]["errors"]) for c in CELLS))
     } of the largest density. PIBLS with the published
-settings is off by {span([100 * e for e in errors])} % from 12 h on.
-- *The authors' experiment does not test it.* Its D and r had been fitted by others to these same
-measurements, at all times; nothing in it is held out."""
+settings has an error of {span([100 * e for e in errors])} % from 12 h on.
+- *The authors' experiment.* It does not test generalisation: its D and r had been fitted by others to the
+same measurements at all times, and no data are held out."""
     return wrapped(text).strip()
 
 

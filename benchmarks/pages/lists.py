@@ -1,4 +1,4 @@
-"""What docs/trust.md says of two lists of problems, between its marks, from stored runs; the rest stays."""
+"""The tables of two problem lists in docs/trust.md, between its marks, from stored runs; the rest stays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 FILE = DOCS / "trust.md"
 LISTS = {"textbook": "the list of the textbook", "fresh": "the fresh list"}
 GROUPS = {
-    "ode": "ordinary, initial values",
-    "bvp": "boundary values on a line",
+    "ode": "ordinary differential equations",
+    "bvp": "boundary value problems on an interval",
     "elliptic": "elliptic",
-    "plane": "in the plane",
-    "shape": "on shapes",
+    "plane": "two dimensions",
+    "shape": "shapes",
     "evolution": "evolutions",
     "solid": "three dimensions and more",
     "ill-posed": "ill-posed",
@@ -35,25 +35,27 @@ def stored(name: str) -> list[Run]:
     return found
 
 
-def told(runs: Sequence[Run]) -> str:
-    """A row for each group, and what was not solved by name."""
+def results(runs: Sequence[Run]) -> str:
+    """Return a table with a row for each group, and the names of the problems that were not solved."""
     rows = []
     for group in dict.fromkeys(r["group"] for r in runs):
         some = [r for r in runs if r["group"] == group]
-        said = " (said so)" if group == "ill-posed" else ""
+        remark = " (detected)" if group == "ill-posed" else ""
         converged = sum(bool(r["converged"]) for r in some)
         below = sum(bool(r.get("estimate_below")) for r in some)
         rows.append(
-            [GROUPS[group], str(len(some)), f"{sum(map(solved, some))}{said}", str(converged), str(below)]
+            [GROUPS[group], str(len(some)), f"{sum(map(solved, some))}{remark}", str(converged), str(below)]
         )
-    head = ["", "problems", "solved to the wanted accuracy", "converged", "estimate below the true error"]
+    head = ["", "problems", "solved to the required accuracy", "converged", "estimate below the true error"]
     left = [r["name"] for r in runs if not solved(r)]
     wrong = [r["name"] for r in runs if r.get("estimate_below")]
     false = [r["name"] for r in runs if r["converged"] and not solved(r)]
-    text = f"Not solved in that time: {names(left)}. " if left else "All were solved. "
-    text += f"The estimate was below the error on {names(wrong)}. " if wrong else ""
+    text = f"Not solved within the time limit: {names(left)}. " if left else "All problems were solved. "
+    text += f"The estimate was below the true error for {names(wrong)}. " if wrong else ""
     text += (
-        f"Called converged and wrong: {names(false)}." if false else "None was called converged and wrong."
+        f"Reported as converged with a wrong result: {names(false)}."
+        if false
+        else "No wrong result was reported as converged."
     )
     return f"{table(head, rows)}\n\n{textwrap.fill(text, 110)}"
 
@@ -65,7 +67,7 @@ def text() -> str:
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
         if not pattern.search(page):
             raise ValueError(f"docs/trust.md has no {begin}")
-        made = f"{begin}\n\n{told(stored(name))}\n\n{end}"
+        made = f"{begin}\n\n{results(stored(name))}\n\n{end}"
         before, after = pattern.split(page, maxsplit=1)
         page = before + made + after
     return page

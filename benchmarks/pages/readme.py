@@ -19,7 +19,7 @@ BEGIN, END = "<!-- table of the cases: written by benchmarks.pages -->", "<!-- e
 
 
 def cases_table(found: Sequence[Summary]) -> str:
-    """All eleven: our error without settings, the paper's, and our milliseconds, cold and warm."""
+    """Return a row for each case: the error without settings, that of the paper, cold and warm times."""
     cells = Cells(found)
     rows = []
     for name in ALL:
@@ -27,30 +27,26 @@ def cases_table(found: Sequence[Summary]) -> str:
         mine, _, paper = results(cells, case)
         times = [plain(1000 * cold_warm.read()[name][k]) for k in ("cold", "warm")]
         rows.append([name, case.title, *marked((mine, paper)), *times])
-    header = ["case", "problem", "`pibls`, max error", "paper, max error", "ms, first solve", "ms, again"]
+    header = ["case", "problem", "`pibls`, max error", "paper, max error", "ms, first solve", "ms, repeated"]
     return table(header, rows)
 
 
 def sentence(found: Sequence[Summary]) -> str:
-    """What the table is, and where the paper's error is the smaller one."""
+    """Return the caption of the table, with the cases for which the error of the paper is smaller."""
     cells = Cells(found)
     below = [c for c in ALL if paper("PIBLS", c)[0] < on_grid(cells("pibls", c))]
     timed = cold_warm.read()
     date = max(one["date"] for one in timed.values())[:10]
-    told = (
-        "Errors: medians over five seeds on a grid that includes the boundary, as in the paper, from the "
-        "stored runs "
-        "of [the comparison](docs/benchmarks/report.md); the smaller one is bold. Milliseconds: processor "
-        "time of "
-        f"one thread on a busy machine, {date}. The first solve of a process imports the solver and fills "
-        "the "
-        f"caches of SymPy; `import pibls` and stating the problem take "
-        f"{span(one['start'] for one in timed.values())} "
-        "s before it."
+    caption = (
+        "Errors are medians over five seeds on a grid that includes the boundary, as in the paper, from the "
+        "stored runs of [the comparison](docs/benchmarks/report.md); the smaller error is bold. Times are "
+        f"processor time of one thread on a busy machine, {date}. The first solve of a process includes the "
+        "import of the solver and fills the caches of SymPy; `import pibls` and the construction of the "
+        f"problem take {span(one['start'] for one in timed.values())} s before it."
     )
     if below:
-        told += f" On {names(below)} the paper's is the smaller one, at the level of rounding."
-    return textwrap.fill(told, 110)
+        caption += f" On {names(below)} the error of the paper is smaller, at the level of rounding."
+    return textwrap.fill(caption, 110)
 
 
 def text(found: Sequence[Summary]) -> str:

@@ -17,8 +17,8 @@ import torch
 from benchmarks.peers.adapter import CannotError
 from pibls.arrays import Array, MultiIndex
 from pibls.assembly.points import Points, PointSet, place
-from pibls.problem import Form, Inside, Problem
-from pibls.problem.forms.lowering import lower
+from pibls.problem import Form, Interior, Problem
+from pibls.problem.forms.compilation import compile_problem
 
 _FEW = 0.05
 
@@ -27,11 +27,11 @@ def posed(problem: Problem, points: Points, net: Any, seed: int) -> Any:
     """The problem as `dde.data.PDE`, on the same kind and number of points as PIBLS."""
     if len(problem.unknowns) != 1:
         raise CannotError("only problems with one unknown are translated")
-    places = place(lower(problem), problem.domain, points, np.random.default_rng(seed))
-    inside = _distinct(places[Inside()])
+    places = place(compile_problem(problem), problem.domain, points, np.random.default_rng(seed))
+    inside = _distinct(places[Interior()])
     residuals, conditions = [], []
     for statement in problem.statements:
-        if isinstance(statement.region, Inside):
+        if isinstance(statement.region, Interior):
             residuals.append(_Residual(statement.form, inside))
         else:
             conditions.append(_Condition(statement.form, _distinct(places[statement.region]), net))

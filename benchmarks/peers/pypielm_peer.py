@@ -14,7 +14,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.cases.case import Case
 from pibls.geometry import box_of
 from pibls.problem import Problem
-from pibls.problem.regions.on import Pair, Slice
+from pibls.problem.regions.selection import PeriodicFaces, Slice
 from pibls.problem.statement import Statement
 
 _WAVY = [(20, 60), (25, 75), (30, 90), (60, 200)]
@@ -214,13 +214,13 @@ def _condition(problem: Problem, frame: Frame, equation: Equation, statement: St
 
     region = statement.region
     sites = [frame.into(X) for X in points_on(problem, region, n)]
-    if isinstance(region, Pair):
+    if isinstance(region, PeriodicFaces):
         return PeriodicBC(region.axis, *sites)
 
     def value(z: Any) -> Any:
         return torch.from_numpy(-equation.rest(*frame.back(z).T))
 
-    alpha = statement.form.jets[0].alpha
+    alpha = statement.form.derivatives[0].alpha
     if sum(alpha) == 1:
         # The derivative at the start is one along the normal that points forward in time.
         normal = torch.tensor(alpha, dtype=torch.float64).expand_as(sites[0])

@@ -22,7 +22,7 @@ from pibls.cases.case import Case
 from pibls.geometry import box_of, time_of
 from pibls.problem import Problem
 from pibls.problem.forms.form import Form
-from pibls.problem.regions.on import Inside, Pair, Region, Slice
+from pibls.problem.regions.selection import Interior, PeriodicFaces, Region, Slice
 
 _LINE = [(1, 50, 200), (2, 50, 200), (4, 50, 400), (8, 50, 800)]
 _PLANE: list[tuple[Any, int, int]] = [(1, 100, 24), (1, 200, 30), (1, 400, 40), (1, 800, 50)]
@@ -232,11 +232,11 @@ def points_on(problem: Problem, region: Region, n: int) -> list[Array]:
     """Uniform grids of n points in each coordinate on a region, one for each site of a row."""
     box = box_of(problem.domain)
     axes = [np.linspace(a, b, n) for a, b in box]
-    if isinstance(region, Inside):
+    if isinstance(region, Interior):
         return [_grid(axes)]
     if isinstance(region, Slice):
         return [_grid(_pinned(axes, region.axis, region.level))]
-    if isinstance(region, Pair):
+    if isinstance(region, PeriodicFaces):
         # A periodic row compares site 1 with site 0.
         return [_grid(_pinned(axes, region.axis, level)) for level in (region.low, region.high)]
     walls = [

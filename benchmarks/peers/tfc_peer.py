@@ -19,7 +19,7 @@ from pibls.cases.case import Case
 from pibls.geometry import box_of, time_of
 from pibls.problem import Problem
 from pibls.problem.forms.form import Form
-from pibls.problem.regions.on import Pair, Part, Slice
+from pibls.problem.regions.selection import BoundaryPart, PeriodicFaces, Slice
 
 # Degree of the expansion (total degree in 2D) and points per coordinate, growing; the last is the table's.
 _SIZES: dict[str, list[tuple[int, int]]] = {
@@ -142,11 +142,11 @@ def _idle(problem: Problem, axis: int) -> list[int]:
     out: set[int] = set()
     for statement in problem.statements[1:]:
         region = statement.region
-        if isinstance(region, Part) and problem.coordinates[axis] != time_of(problem.domain):
+        if isinstance(region, BoundaryPart) and problem.coordinates[axis] != time_of(problem.domain):
             out |= {0, 1}
         elif isinstance(region, Slice) and region.axis == axis:
-            out |= {statement.form.jets[0].alpha[axis]}
-        elif isinstance(region, Pair) and region.axis == axis:
+            out |= {statement.form.derivatives[0].alpha[axis]}
+        elif isinstance(region, PeriodicFaces) and region.axis == axis:
             out |= {1}
     return sorted(out)
 
@@ -157,12 +157,12 @@ def constrained(problem: Problem, g: Expression) -> Expression:
     for statement in problem.statements[1:]:
         region, form = statement.region, statement.form
         if isinstance(region, Slice):
-            u = _at_start(u, region.axis, region.level, form.jets[0].alpha[region.axis], _datum(form))
+            u = _at_start(u, region.axis, region.level, form.derivatives[0].alpha[region.axis], _datum(form))
     for statement in problem.statements[1:]:
         region, form = statement.region, statement.form
-        if isinstance(region, Pair):
+        if isinstance(region, PeriodicFaces):
             u = _repeating(u, region.axis, region.low, region.high)
-        elif isinstance(region, Part):
+        elif isinstance(region, BoundaryPart):
             for axis, (low, high) in enumerate(box_of(problem.domain)):
                 if problem.coordinates[axis] != time_of(problem.domain):
                     u = _at_ends(u, axis, low, high, _datum(form))
@@ -233,7 +233,7 @@ def derivative(u: Expression, axis: int) -> Expression:
 def residual_of(form: Form, u: Expression) -> Expression:
     """N[u] - f at the points, from the equation as the case states it."""
     jets: dict[Any, Expression] = {}
-    for jet in form.jets:
+    for jet in form.derivatives:
         jets[jet] = u
         for axis, order in enumerate(jet.alpha):
             for _ in range(order):

@@ -1,6 +1,6 @@
-"""A bent plate: Δ²u = q, the biharmonic equation of thin plates.
+"""Biharmonic equation: a bent plate. Δ²u = q.
 
-Simply supported on all edges: neither deflection nor moment, u = 0 and Δu = 0.
+The plate is simply supported on all edges: deflection and bending moment are zero, u = 0 and Δu = 0.
 """
 
 import sympy as sp

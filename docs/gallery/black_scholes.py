@@ -1,8 +1,8 @@
-"""The price of an option: V_τ = σ²/2 Vₓₓ + (r - σ²/2) Vₓ - r V, the Black-Scholes equation.
+"""Black-Scholes equation: price of an option. V_τ = σ²/2 Vₓₓ + (r - σ²/2) Vₓ - r V.
 
-x = log(S/K) is the logarithm of the share's price, τ the time to expiry. The payoff of a call has a kink, so
-the price is followed from a quarter of a year before expiry, where the formula of Black and Scholes gives it,
-to one year.
+x = log(S/K) is the logarithm of the share price and τ the time to expiry. The payoff of a call has a kink, so
+the problem starts a quarter of a year before expiry, with the Black-Scholes formula as initial condition, and
+ends one year before expiry.
 """
 
 import sympy as sp

@@ -1,6 +1,6 @@
-"""A boundary layer: -ε u'' + u' = 1, advection against diffusion.
+"""Advection-diffusion: a boundary layer. -ε u'' + u' = 1.
 
-The flow carries u to the right wall, where it drops to zero within a layer of width ε.
+The flow transports u to the right end, where it drops to zero within a layer of width ε.
 """
 
 import sympy as sp

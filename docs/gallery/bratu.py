@@ -1,7 +1,7 @@
-"""Combustion in a slab: u'' + λ eᵘ = 0, Bratu's equation.
+"""Bratu's equation: combustion in a slab. u'' + λ eᵘ = 0.
 
-Heat is made faster than it is led away beyond λ = 3.51; below there are two solutions, and the search
-from zero finds the lower one, u = -2 log(cosh(θ(x - 1/2)/2)/cosh(θ/4)), θ = √(2λ) cosh(θ/4).
+There is no steady solution for λ > 3.51. Below that value there are two; Newton's method from zero finds the
+lower one, u = -2 log(cosh(θ(x - 1/2)/2)/cosh(θ/4)) with θ = √(2λ) cosh(θ/4).
 """
 
 import sympy as sp

@@ -1,6 +1,6 @@
-"""A wave that steepens: uₜ + u uₓ = ν uₓₓ, the viscous Burgers equation.
+"""Burgers' equation: a travelling front. uₜ + u uₓ = ν uₓₓ.
 
-Steepening and viscosity balance in a front that travels at speed 1/2 with the width 4ν.
+Steepening and viscosity balance in a front of width 4ν that travels at speed 1/2.
 """
 
 import sympy as sp

@@ -1,8 +1,8 @@
-"""A shock: uₜ + u uₓ = ν uₓₓ with ν = 1/(25π), from a sine.
+"""Burgers' equation: a shock from a sine. uₜ + u uₓ = ν uₓₓ with ν = 1/(25π).
 
-The wave steepens into a front; viscosity keeps it from breaking. It is solved in windows of time, each with
-cells that are small where the front is. The exact solution is that of Cole and Hopf, two integrals by the
-rule of Gauss and Hermite.
+The sine steepens into a thin front whose width is set by the viscosity. The problem is solved in time windows
+with cells that are refined at the front. The exact solution is the Cole-Hopf formula, evaluated by
+Gauss-Hermite quadrature.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ problem = pibls.Problem(
 )
 tol = 1e-4
 picture = {"kind": "snapshots", "times": [0, 0.15, 0.3, 0.6, 1]}
-film = {}
+animation = {}
 
 if __name__ == "__main__":
     from common import show

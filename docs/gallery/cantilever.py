@@ -1,6 +1,7 @@
-"""A cantilever under its own weight: EI u'''' = -q, the bending of beams.
+"""Euler-Bernoulli beam: a cantilever. EI u'''' = -q.
 
-Clamped at the left (no deflection, no slope), free at the right (no moment, no shear force).
+The beam is clamped at the left (no deflection, no slope), free at the right (no moment, no shear force) and
+loaded by its own weight.
 """
 
 import sympy as sp

@@ -1,7 +1,7 @@
-"""A coated fibre in a matrix: ∇·(k ∇u) = 0 with three materials, 400 : 10 : 1.
+"""Conduction: a coated fibre in a matrix. ∇·(k ∇u) = 0, k = 400, 10 and 1.
 
-A current that is uniform far away flows around and through a fibre with a coat. Value and flux are continuous
-on both circles; in each material the solution is a sum of x and x/r².
+A field that is uniform far away passes through a fibre with a coating. u and the normal flux are continuous
+on both circles; in each material the solution is a combination of x and x/r².
 """
 
 import sympy as sp
@@ -16,7 +16,7 @@ k = sp.Piecewise((400, square < a**2), (10, square < b**2), (1, True))
 
 
 def _layers():
-    """x in the fibre, x and x/r² in the coat and outside, where the far field is x."""
+    """Return the solution: a multiple of x in the fibre, x and x/r² in the coating and outside."""
     core, coat, image, far = sp.symbols("core coat image far")
     found = sp.solve(
         [

@@ -1,6 +1,6 @@
-"""A cooling fin: u'' = m² u, with u' + h u = 0 at its tip.
+"""Fin equation: a cooling fin. u'' = m² u, with u' + h u = 0 at the tip.
 
-The root is hot; the fin gives heat to the air along its length and, by a Robin condition, at its tip.
+The base is hot. The fin loses heat to the air along its length and, by a Robin condition, at its tip.
 """
 
 import sympy as sp

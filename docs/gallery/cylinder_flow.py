@@ -1,7 +1,7 @@
-"""A stream around a cylinder: Δψ = 0, u = ∂ψ/∂y, v = -∂ψ/∂x.
+"""Laplace's equation: flow around a cylinder. Δψ = 0, u = ∂ψ/∂y, v = -∂ψ/∂x.
 
-The stream function of an ideal fluid is constant on the cylinder and that of a uniform stream, with what the
-cylinder adds to it, on the sides of the channel.
+The stream function of an ideal fluid is constant on the cylinder. On the sides of the channel it has the
+values of the exact solution, a uniform stream plus a dipole.
 """
 
 import sympy as sp

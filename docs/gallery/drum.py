@@ -1,6 +1,6 @@
-"""A square drum: uₜₜ = uₓₓ + u_yy, waves in two dimensions and time.
+"""Wave equation: a square drum. uₜₜ = uₓₓ + u_yy.
 
-The lowest mode of the membrane, from its rest at full height.
+The membrane vibrates in its lowest mode, starting at rest with full amplitude.
 """
 
 import sympy as sp
@@ -23,7 +23,7 @@ problem = pibls.Problem(
     ],
 )
 tol = 1e-3
-film = {"frames": 30, "dpi": 52}
+animation = {"frames": 30, "dpi": 52}
 
 if __name__ == "__main__":
     from common import show

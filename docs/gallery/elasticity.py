@@ -1,7 +1,7 @@
-"""A plate that is stretched: μ Δu + (λ + μ) ∇(∇·u) + f = 0, plane elasticity.
+"""Plane elasticity: a stretched plate. μ Δu + (λ + μ) ∇(∇·u) + f = 0.
 
-Two displacements, coupled in both equations and in the condition that the right edge is free of shear.
-The forces are what the equations make of the wanted answer.
+The two displacements are coupled in both equations and in the condition that the right edge is free of shear.
+The forces f are computed from a manufactured solution.
 """
 
 import sympy as sp

@@ -1,6 +1,7 @@
-"""An epidemic: S' = -β S I, I' = β S I - γ I, the model of Kermack and McKendrick.
+"""SIR model: an epidemic. S' = -β S I, I' = β S I - γ I.
 
-The reference is SciPy's DOP853 at its finest tolerance, in small steps.
+This is the model of Kermack and McKendrick. The reference solution is SciPy's DOP853 at its tightest
+tolerance with small steps.
 """
 
 from functools import cache
@@ -11,7 +12,7 @@ from scipy.integrate import solve_ivp
 import pibls
 
 t = sp.Symbol("t")
-S, J = sp.Function("S")(t), sp.Function("I")(t)  # I itself is easily misread
+S, J = sp.Function("S")(t), sp.Function("I")(t)  # the name J avoids confusion with sp.I
 beta, gamma = sp.Rational("1.2"), sp.Rational("0.4")
 
 

@@ -1,6 +1,6 @@
-"""A population that invades: uₜ = uₓₓ + u(1 - u), the Fisher-KPP equation.
+"""Fisher-KPP equation: an invading population. uₜ = uₓₓ + u(1 - u).
 
-The travelling front of Ablowitz and Zeppetella, with speed 5/√6.
+The exact solution is the travelling front of Ablowitz and Zeppetella, with speed 5/√6.
 """
 
 import sympy as sp

@@ -1,6 +1,7 @@
-"""Water in layered ground: (k uₓ)ₓ + (k u_y)_y = 0, Darcy's law with a varying permeability.
+"""Darcy flow: groundwater in layered soil. (k uₓ)ₓ + (k u_y)_y = 0.
 
-The ground is e^{y} times as permeable at height y; its walls are tight, and u is given at top and bottom.
+The permeability is proportional to e^{y} at height y. The side walls are impermeable, and u is given at the
+top and the bottom.
 """
 
 import sympy as sp

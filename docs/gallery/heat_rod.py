@@ -1,4 +1,4 @@
-"""A rod that cools down: uₜ = a uₓₓ, heat conduction.
+"""Heat equation: a cooling rod. uₜ = a uₓₓ.
 
 One end is kept at zero, the other is insulated. Every mode sin((2k-1)πx/2) decays at its own rate.
 """
@@ -28,7 +28,7 @@ problem = pibls.Problem(
     ],
 )
 tol = 1e-8
-film = {}
+animation = {}
 
 if __name__ == "__main__":
     from common import show

@@ -1,7 +1,7 @@
-"""Sound in a room: uₓₓ + u_yy + k² u = 0, Helmholtz's equation.
+"""Helmholtz equation: sound in a room. uₓₓ + u_yy + k² u = 0.
 
-A standing wave driven from the left wall, where u is given; the other walls are hard (no normal derivative).
-k is far from a resonance of the room.
+A standing wave is driven from the left wall, where u is given; the other walls are sound-hard (zero normal
+derivative). k is far from any resonance of the room.
 """
 
 import sympy as sp

@@ -1,6 +1,7 @@
-"""Ions at a charged wall: u'' = sinh u, the Poisson-Boltzmann equation.
+"""Poisson-Boltzmann equation: a charged wall. u'' = sinh u.
 
-Salt water screens the wall's potential: tanh(u/4) = tanh(u₀/4) e⁻ˣ, Gouy and Chapman's solution.
+Ions in salt water screen the potential of the wall. The exact solution is that of Gouy and Chapman, tanh(u/4)
+= tanh(u₀/4) e⁻ˣ.
 """
 
 import sympy as sp

@@ -1,7 +1,7 @@
-"""Rain on an island: -∇·(k ∇h) = f on a coast through twelve points.
+"""Groundwater equation: rain on an island. -∇·(k ∇h) = f.
 
-The water table h of an island whose ground is looser in the east, k = 1 + x/4; the coast is a closed spline.
-The rain is what the equation makes of the wanted answer.
+h is the water table of an island. The permeability increases to the east, k = 1 + x/4, and the coast is a
+closed spline through twelve points. The rain f is computed from a manufactured solution.
 """
 
 import sympy as sp

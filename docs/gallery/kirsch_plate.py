@@ -1,7 +1,8 @@
-"""A plate with a hole under tension: μ Δu + (λ + μ) ∇(∇·u) = 0, Kirsch's problem.
+"""Kirsch's problem: a plate with a hole. μ Δu + (λ + μ) ∇(∇·u) = 0.
 
-The rim of the hole is free; the outer sides have the displacements of an infinite plate that is pulled along
-x. At the top of the hole the stress is three times that far away. Plane stress with E = 1, ν = 0.3.
+The boundary of the hole is traction-free. The outer sides have the displacements of an infinite plate under
+tension along x. At the top of the hole the stress is three times the far-field stress. Plane stress with E =
+1, ν = 0.3.
 """
 
 import sympy as sp
@@ -17,7 +18,7 @@ cos2, sin2 = (x**2 - y**2) / s, 2 * x * y / s  # of twice the angle
 
 
 def _displacements():
-    """The radial one and the other one, both divided by r."""
+    """Return the Cartesian displacements, from the polar ones divided by r."""
     out = ((kappa - 1) / 2 + cos2 + (1 + (1 + kappa) * cos2) / s - cos2 / s**2) / (4 * mu)
     around = -(1 + (kappa - 1) / s + 1 / s**2) * sin2 / (4 * mu)
     return out * x - around * y, out * y + around * x

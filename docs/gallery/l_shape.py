@@ -1,7 +1,7 @@
-"""A re-entrant corner: Δu = 0 on an L, u = r^(2/3) sin(2θ/3).
+"""Laplace's equation: a re-entrant corner. Δu = 0, u = r^(2/3) sin(2θ/3).
 
-The slope is infinite where the two inner sides meet. The power of r follows from the angle, is found, and is
-added to the basis.
+The gradient is infinite at the re-entrant corner of the L-shaped domain. The exponent of the singular
+function follows from the angle, and the function is added to the basis automatically.
 """
 
 import numpy as np

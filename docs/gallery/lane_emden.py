@@ -1,6 +1,7 @@
-"""The inside of a star: x u'' + 2 u' + x u⁵ = 0, the Lane-Emden equation of index 5.
+"""Lane-Emden equation of index 5: a star. x u'' + 2 u' + x u⁵ = 0.
 
-The equation 2u'/x is singular in the star's centre; multiplied by x it is not. u = (1 + x²/3)^{-1/2}.
+In the form u'' + 2u'/x + u⁵ = 0 the equation is singular at the centre of the star, so it is multiplied by x.
+The exact solution is u = (1 + x²/3)^{-1/2}.
 """
 
 import sympy as sp

@@ -1,7 +1,7 @@
-"""A heated wall: (k u')' + q = 0 in three layers of material.
+"""Heat conduction: a layered wall. (k u')' + q = 0.
 
-Brick, insulation and plaster, with a heating foil of one millimetre in the plaster. The flux k u' is
-continuous from layer to layer, and so is u: straight outside of the foil, a parabola in it.
+The layers are brick, insulation and plaster, with a heating foil of one millimetre in the plaster. u and the
+flux k u' are continuous between the layers; u is linear outside the foil and quadratic inside.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
-"""Chaos: X' = σ(Y - X), Y' = X(ρ - Z) - Y, Z' = XY - βZ, the equations of Lorenz.
+"""Lorenz system: a chaotic trajectory. X' = σ(Y - X), Y' = X(ρ - Z) - Y, Z' = XY - βZ.
 
-Two orbits that are close at the start are ten thousand times as far apart at t = 10. It is solved in many
-short windows, one after another. The reference is SciPy's DOP853 at its finest tolerance, in small steps.
+The distance between two neighbouring trajectories has grown by a factor of ten thousand at t = 10. The
+problem is solved in many short time windows. The reference solution is SciPy's DOP853 at its tightest
+tolerance with small steps.
 """
 
 from functools import cache

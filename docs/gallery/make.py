@@ -1,9 +1,9 @@
-"""figures/NAME.png and index.md: the gallery's pictures and its page, made again from the files.
+"""Generate the figures and the page of the gallery: figures/NAME.png and index.md.
 
-python docs/gallery/make.py            all of it
-python docs/gallery/make.py --page     the page only, from the pictures and figures that are there
+python docs/gallery/make.py            solve all examples, then write figures and page
+python docs/gallery/make.py --page     write the page only, from the stored figures and errors
 
-small/NAME.png are the thumbnails at the top of the page, made of the pictures.
+The thumbnails figures/small/NAME.png are made from the figures.
 """
 
 from __future__ import annotations
@@ -26,51 +26,51 @@ FIGURES = common.HERE / "figures"
 MEASURED = FIGURES / "measured.json"
 INTRODUCTION = """# Gallery
 
-Problems from many fields, each one file that is example, test and figure at once: `python
-docs/gallery/NAME.py` solves it, compares with the exact solution and shows the picture, and
-`tests/test_gallery.py` asserts that the true error keeps the tolerance and the estimate. Each is solved by
-`pibls.solve(problem, tol=tol)` with nothing else given, and stands beside the same problem as a problem file
-for `pibls solve NAME.toml`, which gives the same numbers. The problems and their tolerances were chosen so
-that each takes less than a second of processor time; [what it is not good for](../limits.md) says what does
-not. Measured data, and the parameters behind them, have [a page of their
-own](../migrating_cells.md).
+Examples from many fields. Each example is one script that is also a test: `python docs/gallery/NAME.py`
+solves the problem, compares it with the exact solution and shows the plot, and `tests/test_gallery.py`
+checks that the true error is within the tolerance and the estimate. All examples are solved by
+`pibls.solve(problem, tol=tol)` without further settings. The same problem is available as a problem file for
+`pibls solve NAME.toml`. Problems and tolerances were chosen such that each example takes less than a second
+of processor time; see [limitations](../limits.md) for problems that take longer. For parameter estimation
+from measured data see [the scratch assay](../migrating_cells.md).
 
 """
-TABLE = """| problem | tol | true error | estimated | nodes |
+TABLE = """| problem | tol | true error | estimated error | nodes |
 | --- | --- | --- | --- | --- |
 """
 WIDTH = 300
-HEIGHT = round(0.78 * WIDTH)
-WIDE = 1.8  # times as wide as high: several panels
 """Pixels of a thumbnail."""
+HEIGHT = round(0.78 * WIDTH)
+MULTI_PANEL_ASPECT = 1.8
+"""Aspect ratio from which a figure has several panels."""
 
 
 def measure(name: str) -> dict[str, float]:
-    """Solve one, draw it into its file, and say how well it went (errors relative to max|u|)."""
+    """Solve one example, write its figure, and return its errors relative to max|u|."""
     example = common.example(name)
     solution = example.solve()
-    verdict = common.judge(example, solution)
+    measured = common.true_error(example, solution)
     figure = common.draw(example, solution)
     figure.savefig(FIGURES / f"{name}.png", dpi=144, bbox_inches="tight")
     plt.close(figure)
-    film(example, solution)
+    write_animation(example, solution)
     return {
         "tol": example.tol,
-        "error": verdict.error / verdict.size,
-        "estimate": solution.error.max / verdict.size,
+        "error": measured.error / measured.magnitude,
+        "estimate": solution.error.max / measured.magnitude,
         "nodes": solution.nodes,
     }
 
 
-def film(example: common.Example, solution: Any) -> None:
-    """The film beside it, where the file asks for one."""
-    if example.film is not None:
+def write_animation(example: common.Example, solution: Any) -> None:
+    """Write the animation, if the example defines one."""
+    if example.animation is not None:
         path = FIGURES / f"{example.name}.gif"
-        solution.animate(path, **{"frames": 40, "fps": 12, "dpi": 64, **example.film})
+        solution.animate(path, **{"frames": 40, "fps": 12, "dpi": 64, **example.animation})
 
 
 def thumbnail(name: str) -> None:
-    """The picture, or its first panel where it has several, on a canvas that is the same for all."""
+    """Write a thumbnail of the figure, or of its first panel, in a common size."""
     from PIL import Image
 
     with Image.open(FIGURES / f"{name}.png") as picture:
@@ -86,8 +86,8 @@ def thumbnail(name: str) -> None:
 
 
 def first_panel(picture: Any) -> int:
-    """Where the first panel of a wide picture ends: in the middle of its widest white gap."""
-    if picture.width < WIDE * picture.height:
+    """Return the column where the first panel ends: the middle of the widest white gap."""
+    if picture.width < MULTI_PANEL_ASPECT * picture.height:
         return int(picture.width)
     blank = np.asarray(picture).min(axis=(0, 2)) > 250
     low, high = int(0.2 * picture.width), int(0.6 * picture.width)
@@ -100,7 +100,7 @@ def first_panel(picture: Any) -> int:
 
 
 def thumbnails(examples: list[common.Example]) -> str:
-    """A row of small pictures that lead to their problems."""
+    """Return a row of thumbnails with links to their examples."""
     links = [
         f'[![{one.title}](figures/small/{one.name}.png){{ width="150" title="{one.title}" }}]'
         f"(#{one.name.replace('_', '-')})"
@@ -110,7 +110,7 @@ def thumbnails(examples: list[common.Example]) -> str:
 
 
 def page(measured: dict[str, dict[str, float]]) -> str:
-    """The page of the gallery: a table, then each problem with its code and picture."""
+    """Return the page of the gallery: thumbnails, a table, and a section for each example."""
     examples = [common.example(name) for name in common.names()]
     rows, parts = [], []
     for one in examples:
@@ -122,20 +122,20 @@ def page(measured: dict[str, dict[str, float]]) -> str:
         if one.toml.exists():
             links += f", [{one.name}.toml]({one.name}.toml)"
         parts.append(
-            f"## {one.title} {{ #{anchor} }}\n\n{_described(one)}\n\n"
-            f"![{one.title}](figures/{one.name}.png)\n\n{_film(one)}{links}\n"
+            f"## {one.title} {{ #{anchor} }}\n\n{_description(one)}\n\n"
+            f"![{one.title}](figures/{one.name}.png)\n\n{_animation(one)}{links}\n"
         )
     note = "\nErrors are maxima over 2000 fresh points, relative to max|u|; seed 0.\n\n"
     top = INTRODUCTION + thumbnails(examples) + TABLE
     return top + "\n".join(rows) + "\n" + note + "\n".join(parts)
 
 
-def _film(one: common.Example) -> str:
-    return "" if one.film is None else f"![{one.title}, as a film](figures/{one.name}.gif)\n\n"
+def _animation(one: common.Example) -> str:
+    return "" if one.animation is None else f"![{one.title}, animation](figures/{one.name}.gif)\n\n"
 
 
-def _described(one: common.Example) -> str:
-    """The equations as the problem has them, and what its docstring says of them."""
+def _description(one: common.Example) -> str:
+    """Return the equations of the problem and the text of the docstring."""
     _, _, rest = one.text.partition("\n\n")
     formulas = "\n\n".join(f"$$\n{equation_latex(e)}\n$$" for e in one.problem.equations)
     return f"{formulas}\n\n{_escaped(rest.strip())}"

@@ -1,6 +1,7 @@
-"""Light on a ring: Eₜ = -Bₓ, Bₜ = -Eₓ, Maxwell's equations in one dimension, periodic.
+"""Maxwell's equations: a periodic wave. Eₜ = -Bₓ, Bₜ = -Eₓ.
 
-Two first-order equations; the wave runs around without changing its shape.
+These are two first-order equations in one dimension with periodic conditions. The wave travels without
+changing its shape.
 """
 
 import sympy as sp

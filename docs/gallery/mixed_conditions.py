@@ -1,6 +1,7 @@
-"""One condition of each kind: uₓₓ + u_yy = 0, Laplace's equation.
+"""Laplace's equation: four kinds of conditions. uₓₓ + u_yy = 0.
 
-Dirichlet, Neumann and Robin on the sides of a rectangle, and an equation of one's own on the last.
+The sides of a rectangle have a Dirichlet, a Neumann, a Robin and a general condition, an equation in u and
+its derivatives.
 """
 
 import sympy as sp

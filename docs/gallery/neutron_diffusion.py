@@ -1,6 +1,7 @@
-"""Neutrons in a slab: -D₁ f'' + Σ₁ f = S and -D₂ g'' + Σ₂ g = Σ₁₂ f, two-group diffusion.
+"""Two-group diffusion: neutrons in a slab. -D₁ f'' + Σ₁ f = S, -D₂ g'' + Σ₂ g = Σ₁₂ f.
 
-Fast neutrons f come from a source and are slowed down into thermal ones g; there are none at the surfaces.
+Fast neutrons f are emitted by a source and slowed down to thermal neutrons g. Both fluxes vanish at the
+surfaces.
 """
 
 import sympy as sp

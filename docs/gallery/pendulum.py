@@ -1,6 +1,7 @@
-"""A pendulum that swings wide: u'' + sin u = 0.
+"""Pendulum equation: large amplitude. u'' + sin u = 0.
 
-From rest at the angle α, sin(u/2) = k cd(t, k) with k = sin(α/2), a Jacobi elliptic function.
+The pendulum starts at rest at the angle α. The exact solution is sin(u/2) = k cd(t, k) with k = sin(α/2),
+where cd is a Jacobi elliptic function.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""A charged cube: uₓₓ + u_yy + u_zz = f, Poisson's equation in three dimensions.
+"""Poisson's equation: a cube. uₓₓ + u_yy + u_zz = f.
 
-The right-hand side is what the equation makes of the wanted answer.
+The right-hand side f is computed from a manufactured solution.
 """
 
 import sympy as sp

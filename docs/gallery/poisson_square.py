@@ -1,6 +1,6 @@
-"""A charged box: uₓₓ + u_yy = -f, Poisson's equation in electrostatics.
+"""Poisson's equation: a charge in a box. uₓₓ + u_yy = -f.
 
-The potential of a smooth charge between grounded walls.
+u is the electrostatic potential of a smooth charge between grounded walls.
 """
 
 import sympy as sp

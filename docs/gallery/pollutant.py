@@ -1,6 +1,6 @@
-"""A pollutant in a channel: cₜ + v cₓ = D cₓₓ - k c, advection, diffusion and decay.
+"""Advection-diffusion-reaction: a pollutant. cₜ + v cₓ = D cₓₓ - k c.
 
-A cloud that drifts, spreads and is eaten up; it is followed from a moment when it is already smooth.
+A cloud of pollutant in a channel drifts, spreads and decays. Its initial distribution is a Gaussian.
 """
 
 import sympy as sp

@@ -1,7 +1,7 @@
-"""A tube under pressure: μ Δu + (λ + μ) ∇(∇·u) = 0, Lamé's problem.
+"""Lamé's problem: a tube under pressure. μ Δu + (λ + μ) ∇(∇·u) = 0.
 
-The pressure inside pushes the wall outwards, σ n = -p n; the outer side is free. Three points keep the tube
-from sliding and turning.
+The inner pressure acts on the wall, σ n = -p n; the outer surface is traction-free. Conditions at three
+points exclude rigid translations and rotations.
 """
 
 import sympy as sp

@@ -1,6 +1,6 @@
-"""The third state of an oscillator: -u''/2 + x²u/2 = E u, the stationary Schrödinger equation.
+"""Schrödinger equation: harmonic oscillator. -u''/2 + x²u/2 = E u.
 
-E = 5/2 is its energy; the size of u is fixed in the middle.
+This is the second excited state, with the energy E = 5/2. The value at x = 0 normalises u.
 """
 
 import sympy as sp

@@ -1,8 +1,8 @@
-"""Sound in an L-shaped room: uₜₜ = uₓₓ + u_yy with hard walls, waves that meet at a corner.
+"""Wave equation: sound in an L-shaped room. uₜₜ = uₓₓ + u_yy.
 
-Heaps of pressure in three corners spread, meet at the corner that juts out, and part again. In an L of unit
-squares their tones are those of the squares; other beginnings excite tones that are singular at that corner,
-which are resolved by functions of its own.
+The walls are sound-hard. Pressure pulses in three corners spread and meet at the re-entrant corner. This
+initial state excites only modes that the L has in common with its unit squares. Other initial states excite
+modes that are singular at the re-entrant corner; they are resolved by singular functions.
 """
 
 import sympy as sp
@@ -32,7 +32,7 @@ problem = pibls.Problem(
     ],
 )
 tol = 1e-4
-film = {"frames": 40, "dpi": 52}
+animation = {"frames": 40, "dpi": 52}
 
 if __name__ == "__main__":
     from common import show

@@ -1,7 +1,7 @@
-"""A quantum particle swings: i ψₜ = -ψₓₓ/2 + x²ψ/2, Schrödinger's equation as a real system.
+"""Schrödinger equation: a coherent state. i ψₜ = -ψₓₓ/2 + x²ψ/2.
 
-ψ = a + ib gives two real equations. A coherent state of the oscillator swings like a pendulum, without
-spreading.
+ψ = a + ib gives a real system of two equations. A coherent state of the harmonic oscillator oscillates
+without spreading.
 """
 
 import sympy as sp
@@ -29,7 +29,7 @@ problem = pibls.Problem(
     ],
 )
 tol = 1e-4
-film = {}
+animation = {}
 
 if __name__ == "__main__":
     from common import show

@@ -1,7 +1,7 @@
-"""A wire in a round shield: Δu = 0 between two circles, not about one centre.
+"""Laplace's equation: an eccentric coaxial cable. Δu = 0.
 
-Both circles are level lines of the distance from one point over that from another: the potential is the
-logarithm of the ratio. One conductor is at 1, the other at 0.
+The wire is at the potential 1 and its round shield at 0. Both circles are level lines of the ratio of the
+distances from two points, and the potential is a linear function of the logarithm of this ratio.
 """
 
 import sympy as sp

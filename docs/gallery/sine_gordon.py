@@ -1,6 +1,7 @@
-"""A twist that travels: uₜₜ = uₓₓ - sin u, the sine-Gordon equation.
+"""Sine-Gordon equation: a moving kink. uₜₜ = uₓₓ - sin u.
 
-A kink u = 4 arctan exp(γ(x - vt)), γ = (1 - v²)^{-1/2}, as in a chain of coupled pendulums.
+The kink u = 4 arctan exp(γ(x - vt)) with γ = (1 - v²)^{-1/2} describes a twist that travels along a chain of
+coupled pendulums.
 """
 
 import sympy as sp
@@ -25,7 +26,7 @@ problem = pibls.Problem(
 )
 tol = 1e-5
 picture = {"kind": "snapshots"}
-film = {}
+animation = {}
 
 if __name__ == "__main__":
     from common import show

@@ -1,6 +1,6 @@
-"""A conducting ball in a field: Δu = 0 around a ball, u = -z (1 - a³/r³).
+"""Laplace's equation: a conducting sphere. Δu = 0, u = -z (1 - a³/r³).
 
-Far away the field is uniform; the ball draws it together at its poles, where it is three times as strong.
+The sphere is in a field that is uniform far away. At its poles the field is three times as strong.
 """
 
 import sympy as sp

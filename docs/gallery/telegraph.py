@@ -1,6 +1,6 @@
-"""A signal in a cable: uₜₜ + 2k uₜ = c² uₓₓ, the telegraph equation.
+"""Telegraph equation: a signal in a cable. uₜₜ + 2k uₜ = c² uₓₓ.
 
-Wave and diffusion at once: the signal oscillates and is damped.
+The equation combines wave propagation and diffusion: the signal oscillates and is damped.
 """
 
 import sympy as sp

@@ -1,6 +1,7 @@
-"""Electrons around a heavy atom: √x u'' = u^{3/2}, the Thomas-Fermi equation.
+"""Thomas-Fermi equation: electrons of an atom. √x u'' = u^{3/2}.
 
-Far from the nucleus, where u = 144/x³ is Sommerfeld's solution; given at both ends.
+The interval is far from the nucleus. The exact solution is Sommerfeld's u = 144/x³, with its values given at
+both ends.
 """
 
 import sympy as sp

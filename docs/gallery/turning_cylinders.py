@@ -1,6 +1,7 @@
-"""Oil between two cylinders that turn: -Δu + ∂p/∂x = 0, -Δv + ∂p/∂y = 0, ∇·(u, v) = 0.
+"""Stokes flow: between rotating cylinders. -Δu + ∂p/∂x = 0, -Δv + ∂p/∂y = 0, ∇·(u, v) = 0.
 
-Stokes flow between a shaft that turns and a bearing that turns the other way; the mean of the pressure is 0.
+Oil flows between a rotating shaft and a bearing that rotates in the opposite direction. The mean pressure is
+zero.
 """
 
 import sympy as sp

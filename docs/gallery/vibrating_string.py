@@ -1,6 +1,6 @@
-"""A vibrating string: uₜₜ = c² uₓₓ, the wave equation.
+"""Wave equation: a vibrating string. uₜₜ = c² uₓₓ.
 
-Both ends are fixed; the string starts at rest in its first and third mode.
+Both ends are fixed. The string starts at rest in a combination of its first and third mode.
 """
 
 import sympy as sp
@@ -23,7 +23,7 @@ problem = pibls.Problem(
 )
 tol = 1e-8
 picture = {"kind": "snapshots"}
-film = {}
+animation = {}
 
 if __name__ == "__main__":
     from common import show

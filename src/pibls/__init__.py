@@ -1,4 +1,4 @@
-"""pibls: differential equations without a mesh, without backpropagation, without tuning."""
+"""pibls: solve differential equations by random features and least squares, with error estimates."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from pibls.spaces import Decomposed
     from pibls.status import Status
 
-# Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
+# Names are imported when first used: `pibls --help` and shell completion need no SymPy.
 _EXPORTS = {
     "geometry": "Ball Box Disk Ellipse Implicit Polygon Slit Solid Spline Domain During Interval Shape",
     "problem": "Condition Dirichlet Initial Neumann Periodic Problem Robin div dn grad integral known",

@@ -1,4 +1,4 @@
-"""Shapes fixed once: points (N, d), a jet (N, M), coefficients (M,) per unknown."""
+"""Array types. Shapes: points (N, d), basis values (N, M), coefficients (M,) per unknown."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Complex: TypeAlias = npt.NDArray[np.complex128]
 MultiIndex: TypeAlias = tuple[int, ...]
 Rng: TypeAlias = np.random.Generator
 PointFunction: TypeAlias = Callable[..., Any]
-"""A user's function of the coordinate arrays, one argument per coordinate."""
+"""User function of the coordinate arrays, one argument per coordinate."""
 
 
 def floats(values: Any) -> Array:
-    """An array of float64; masked entries of a NumPy masked array, which are missing values, become NaN.
+    """Return an array of float64; masked entries of a NumPy masked array become NaN.
 
     >>> floats(np.ma.array([1.0, 2.0], mask=[False, True]))
     array([ 1., nan])
@@ -28,5 +28,5 @@ def floats(values: Any) -> Array:
         if isinstance(values, np.ma.MaskedArray):
             return np.asarray(np.ma.filled(values.astype(float), np.nan))
         return np.asarray(values, dtype=float)
-    except OverflowError as problem:  # of whole numbers such as 10**400
+    except OverflowError as problem:  # integers such as 10**400
         raise ValueError(str(problem)) from None

@@ -1,4 +1,4 @@
-"""Exceptions that name the argument, what was expected, what came, and the remedy."""
+"""Exceptions and warnings; errors name the argument, the expected and actual value, and a remedy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 
 class PiblsError(Exception):
-    """Everything that pibls raises on purpose."""
+    """Base class of the exceptions of pibls."""
 
 
 class ProblemError(PiblsError, ValueError):
-    """An argument that makes no sense.
+    """An invalid argument.
 
-    ``in_file`` is the remedy for those who wrote the argument in a problem file, where that differs.
+    ``in_file`` is the remedy for arguments in a problem file, if it differs from ``remedy``.
 
     >>> raise ProblemError("radius", expected="a positive number", got=-1, remedy="Give radius > 0.")
     Traceback (most recent call last):
@@ -34,7 +34,7 @@ class ProblemError(PiblsError, ValueError):
         super().__init__(f"{argument}: expected {expected}, got {self.got}. {remedy}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Exceptions pickle by their positional arguments; ours are keywords, so say how to rebuild.
+        # Exceptions are pickled by positional arguments; these are keyword-only.
         return _rebuild, (self.argument, self.expected, self.got, self.remedy, self.in_file)
 
 
@@ -43,19 +43,19 @@ def _rebuild(argument: str, expected: str, got: str, remedy: str, in_file: str) 
 
 
 class ConvergenceWarning(UserWarning):
-    """A solution that is not as good as was asked for; the text is that of its status."""
+    """A solution does not meet the tolerance; the text is that of its status."""
 
 
 class ShapeWarning(UserWarning):
-    """A shape that makes sense but is perhaps not what was meant."""
+    """A shape is valid but perhaps not as intended."""
 
 
 class MissingPackageError(PiblsError, ImportError):
-    """A package that only this wish needs is not installed; the text says how to get it."""
+    """An optional package is not installed; the text says how to install it."""
 
 
-def need(module: str, *, extra: str, purpose: str) -> Any:
-    """A module of an optional package, or an error that names the remedy.
+def import_optional(module: str, *, extra: str, purpose: str) -> Any:
+    """Return a module of an optional package, or raise an error that names the remedy.
 
     >>> need("math", extra="plot", purpose="pictures").floor(1.5)
     1
@@ -71,18 +71,18 @@ def need(module: str, *, extra: str, purpose: str) -> Any:
         ) from None
 
 
-def target(path: Any, argument: str) -> Path:
-    """Where to write to, looked at before anything is made for it.
+def output_path(path: Any, argument: str) -> Path:
+    """Return the path of an output file, checked before any computation.
 
     >>> target("u.csv", "solution.to_csv(path)").name
     'u.csv'
     """
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
-        got, remedy = repr(path), 'Write "u.csv", with the ending that is meant, or a pathlib.Path.'
+        got, remedy = repr(path), 'Give a file name such as "u.csv", or a pathlib.Path.'
     elif not Path(path).absolute().parent.is_dir():
-        got, remedy = f"{path}, in a folder that does not exist", "Make the folder first."
+        got, remedy = f"{path}, in a folder that does not exist", "Create the folder first."
     elif Path(path).is_dir():
-        got, remedy = f"the folder {path}", "Add the name of a file in it."
+        got, remedy = f"the folder {path}", "Add a file name."
     else:
         return Path(path)
     raise ProblemError(argument, expected="the name of a file that can be written", got=got, remedy=remedy)

@@ -1,1 +1,1 @@
-"""The search: which basis, how wide, how good. It turns the crank of everything before it."""
+"""Adaptive solution: strategies, their scheduler, validation and the error estimate."""

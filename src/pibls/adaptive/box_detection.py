@@ -1,23 +1,26 @@
-"""Whether a problem is one of a box: asked before what solves along its axes is imported."""
+"""Detection of stationary problems on boxes, without importing the tensor-product strategy."""
 
 from __future__ import annotations
 
 from typing import cast
 
-from pibls.adaptive.thresholds import PRODUCTS
-from pibls.adaptive.validation.context import Bench
-from pibls.assembly.tensor_products.boxed import Boxed
+from pibls.adaptive.thresholds import TENSOR_PRODUCTS
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.assembly.tensor_products.box_problem import BoxProblem
 
 
-def boxed_in(bench: Bench) -> Boxed | None:
-    """The problem on its box; None where it has none, moves, or is in pieces."""
+def box_problem_of(context: ValidationContext) -> BoxProblem | None:
+    """Return the problem on its box; None if it is an evolution, has subdomains, or is not on a box."""
     if (
-        bench.evolution is not None
-        or bench.pieced is not None
-        or bench.lowered.dimension not in PRODUCTS.usual
+        context.evolution is not None
+        or context.subdomains is not None
+        or context.compiled.dimension not in TENSOR_PRODUCTS.typical_work
     ):
         return None
-    known = bench.kept.get("boxed")
-    if known is None or known[0] is not bench.lowered:
-        known = bench.kept["boxed"] = bench.lowered, Boxed.of(bench.lowered, bench.domain, bench.box)
-    return cast("Boxed | None", known[1])
+    known = context.problem_cache.get("boxed")
+    if known is None or known[0] is not context.compiled:
+        known = context.problem_cache["boxed"] = (
+            context.compiled,
+            BoxProblem.of(context.compiled, context.domain, context.box),
+        )
+    return cast("BoxProblem | None", known[1])

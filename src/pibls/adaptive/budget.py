@@ -1,4 +1,4 @@
-"""One budget for a whole solve: seconds, columns, and who is told."""
+"""Budget of a solve: time limit, node limit and progress callback."""
 
 from __future__ import annotations
 
@@ -6,122 +6,127 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pibls.adaptive.thresholds import LOOP
-from pibls.deadline import OutOfTimeError as OutOfTimeError
-from pibls.interruption import raise_lost
-from pibls.linalg.tree.engine import Share
+from pibls.adaptive.thresholds import SCHEDULER
+from pibls.linalg.tree.engine import EngineProgress
+from pibls.runtime.deadline import OutOfTimeError as OutOfTimeError
+from pibls.runtime.interruption import raise_pending_interrupt
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each attempt, before one that will take long, and on the way of such."""
+    """State passed to a callback after each candidate, and before and during those that take long."""
 
     nodes: int
     residual: float
-    """Held-out residual, relative."""
+    """Relative residual at held-out points."""
     error: float | None
     """Estimated maximum error relative to max|u|, once there is an estimate."""
     seconds: float
     t: float | None = None
-    """How far an evolution has been followed."""
+    """Time up to which an evolution has been integrated."""
     windows: int = 0
     cells: int = 1
     expected: float | None = None
-    """Seconds that the attempt now begun is expected to take, where it is much more than all before."""
-    share: Share | None = None
-    """With an engine: the memory that the attempt now begun takes of each worker, and how far it is."""
+    """Predicted seconds of the candidate now begun, if it takes much longer than all before."""
+    share: EngineProgress | None = None
+    """With an engine: memory per worker and finished tasks of the candidate now begun."""
 
 
 @dataclass
 class Budget:
-    """Seconds and columns that may be spent."""
+    """Time and columns that may be used, with measured durations."""
 
     began: float
     time_limit: float | None
     max_nodes: int
     callback: Callable[[Progress], object] | None = None
     history: list[Progress] = field(default_factory=list)
-    worked: float = 0.0
-    """What was done so far (`search.work`)."""
-    _paces: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Work and seconds of each plan."""
-    _asked: tuple[str, float] = ("", 0.0)
-    """Before which step it was asked last whether there is still time, and when."""
-    _steps: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """How long each step took the last two times."""
-    _told: float = 0.0
-    """When the callback was called last."""
+    work_done: float = 0.0
+    """Work done so far (`adaptive.cost_model`)."""
+    _timings: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Work and seconds of each strategy."""
+    _current_step: tuple[str, float] = ("", 0.0)
+    """Name and start time of the current step."""
+    _durations: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Durations of the last two runs of each step."""
+    _last_report: float = 0.0
+    """Time of the last call of the callback."""
 
     @property
     def spent(self) -> float:
         return time.perf_counter() - self.began
 
-    def charge(self, plan: object, work: float, seconds: float) -> None:
-        """Count an attempt of a plan, and how long it took."""
-        self.worked += work
-        before = self._paces.get(id(plan), (0.0, 0.0))
-        self._paces[id(plan)] = before[0] + work, before[1] + seconds
+    def record(self, strategy: object, work: float, seconds: float) -> None:
+        """Record the work and the duration of a candidate of a strategy."""
+        self.work_done += work
+        before = self._timings.get(id(strategy), (0.0, 0.0))
+        self._timings[id(strategy)] = before[0] + work, before[1] + seconds
 
-    def pace(self, plan: object) -> float:
-        """Seconds on the clock for one of work, on this machine as busy as it is.
+    def seconds_per_work(self, strategy: object) -> float:
+        """Return measured seconds per unit of work, on this machine at its present load.
 
-        What work is for one plan is not what it is for another: singular functions cost more than waves. A
-        new plan is taken to be as quick as the quickest.
+        The ratio differs between strategies: singular functions cost more than random features. A new
+        strategy is assumed to be as fast as the fastest.
         """
-        if id(plan) in self._paces:
-            work, seconds = self._paces[id(plan)]
+        if id(strategy) in self._timings:
+            work, seconds = self._timings[id(strategy)]
             return seconds / work if work > 0 else 1.0
-        return min((s / w for w, s in self._paces.values() if w > 0), default=1.0)
+        return min((s / w for w, s in self._timings.values() if w > 0), default=1.0)
 
-    def allows(self, plan: object, work: float) -> bool:
-        """Whether an attempt of a plan that costs so much still fits."""
+    def fits(self, strategy: object, work: float) -> bool:
+        """Whether a candidate of a strategy with this work fits into the time limit."""
         if self.time_limit is None:
             return True
-        return self.spent + self.pace(plan) * work <= LOOP.slack * self.time_limit
+        return (
+            self.spent + self.seconds_per_work(strategy) * work
+            <= SCHEDULER.time_limit_factor * self.time_limit
+        )
 
-    def until(self, share: float, most: float) -> float | None:
-        """When a share of what is left of ``most`` times the limit will be over; None without a limit."""
+    def time_at_share(self, share: float, most: float) -> float | None:
+        """Return the time after a share of the rest of ``most`` times the limit; None without a limit."""
         if self.time_limit is None:
             return None
         spent, limit = self.spent, most * self.time_limit
         return spent + share * max(limit - spent, 0.0)
 
     def check(self, step: str = "", until: float | None = None) -> None:
-        """Called on the way of an attempt: raise where the time is over, and do not be silent for long.
+        """Raise OutOfTimeError at the time limit, and call the callback regularly.
 
-        ``step``: what is about to be done, if it has a name; without one it is in the middle of a step.
-        ``until``: another time than the limit.
+        ``step`` names the step that is about to start; it is empty inside a step. ``until`` replaces the time
+        limit.
         """
-        raise_lost()
+        raise_pending_interrupt()
         limit, spent = self.time_limit if until is None else until, self.spent
-        # Where nothing was found yet, what is nearly there is better than nothing.
-        late = LOOP.slack if until is None and not self.history else 1.0
-        ahead = self._ahead(step, spent) if step else 0.0
-        if limit is not None and (spent > late * limit or spent + ahead > LOOP.slack * limit):
+        # Without any candidate yet, the limit may be exceeded to finish the first one.
+        late = SCHEDULER.time_limit_factor if until is None and not self.history else 1.0
+        ahead = self._predicted_duration(step, spent) if step else 0.0
+        if limit is not None and (
+            spent > late * limit or spent + ahead > SCHEDULER.time_limit_factor * limit
+        ):
             raise OutOfTimeError
-        if self.callback is not None and self.spent > self._told + LOOP.silence:
+        if self.callback is not None and self.spent > self._last_report + SCHEDULER.report_interval:
             last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)
-            self._pass_on(replace(last, seconds=self.spent, expected=None))
+            self._notify(replace(last, seconds=self.spent, expected=None))
 
-    def _ahead(self, step: str, spent: float) -> float:
-        """How long a step will take: about as long as it did the last two times."""
-        before, began = self._asked
-        self._steps[before] = self._steps.get(before, (0.0, 0.0))[1], spent - began
-        self._asked = step, spent
-        return min(self._steps.get(step, (0.0, 0.0)))
+    def _predicted_duration(self, step: str, spent: float) -> float:
+        """Return the predicted duration of a step: the shorter of its last two runs."""
+        before, began = self._current_step
+        self._durations[before] = self._durations.get(before, (0.0, 0.0))[1], spent - began
+        self._current_step = step, spent
+        return min(self._durations.get(step, (0.0, 0.0)))
 
-    def tell(self, now: Progress) -> None:
-        """Remember, and pass on."""
+    def report(self, now: Progress) -> None:
+        """Append to the history and call the callback."""
         self.history.append(now)
-        self._pass_on(now)
+        self._notify(now)
 
-    def _pass_on(self, now: Progress) -> None:
-        self._told = self.spent
+    def _notify(self, now: Progress) -> None:
+        self._last_report = self.spent
         if self.callback is not None:
             self.callback(now)
 
-    def tell_share(self, share: Share) -> None:
-        """Pass on how the attempt that is under way is shared; nothing of it is remembered."""
+    def report_engine_progress(self, share: EngineProgress) -> None:
+        """Call the callback with the progress of the engine, which is not stored in the history."""
         if self.callback is not None:
             last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)
             self.callback(replace(last, seconds=self.spent, expected=None, share=share))

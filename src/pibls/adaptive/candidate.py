@@ -1,4 +1,4 @@
-"""One space, one set of points, one solve: what the automatic choice is made of."""
+"""Candidates: one space, one set of collocation points, one solve, validated on held-out points."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from pibls.adaptive.counts import default_points
-from pibls.adaptive.initial_guess.harmonic import from_guess, from_scratch, warm
-from pibls.adaptive.thresholds import COUNTS, DEFAULT
-from pibls.adaptive.validation.conditioning import UNPROBED, Probed, probed_at
-from pibls.adaptive.validation.context import Bench, stream
+from pibls.adaptive.cost_model import dense_cost
+from pibls.adaptive.initial_guess.harmonic import solve_from_data, solve_from_guess, solve_from_solution
+from pibls.adaptive.point_counts import default_points
+from pibls.adaptive.thresholds import DEFAULT, POINT_COUNTS
+from pibls.adaptive.validation.conditioning import UNKNOWN_CONDITIONING, Conditioning, conditioning_at
+from pibls.adaptive.validation.context import ValidationContext, random_stream
 from pibls.adaptive.validation.estimate import Norms, norms_by_name
-from pibls.adaptive.work import dense
 from pibls.arrays import Array
 from pibls.assembly.even_odd import Inversion
-from pibls.assembly.judging import Judged, residuals_at
-from pibls.assembly.known import Known
 from pibls.assembly.points import Points, PointSet
-from pibls.assembly.streaming import held_or_streamed
-from pibls.assembly.tied import TiedSystem
+from pibls.assembly.residual_coefficients import ResidualCoefficients
+from pibls.assembly.scaled_residuals import ScaledResidual, residuals_at
+from pibls.assembly.shared_coefficients import SharedCoefficientSystem
+from pibls.assembly.streaming import assemble_or_stream
 from pibls.basis import BasisSpec
-from pibls.basis.waves import WaveBasis
-from pibls.caching import cached_property
-from pibls.linalg.threads import sensible_threads
+from pibls.basis.random_fourier import RandomFourierBasis
+from pibls.linalg.threads import limit_blas_threads
 from pibls.nonlinear import GaussNewton, Method, Outcome
 from pibls.problem import Region
-from pibls.spaces import Choice, Space, Whole, ties_of
+from pibls.runtime.caching import cached_property
+from pibls.spaces import Choice, SingleDomainSpace, Space, coefficient_map
 from pibls.status import Status
 
 if TYPE_CHECKING:
     # Cells take a while to import, and most problems need none.
-    from pibls.assembly.kinds import AnySystem, Assembled
+    from pibls.assembly.system_types import AnySystem, AssembledSystem
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """A solved system, judged on held-out points."""
+class Candidate:
+    """A solved system with its residuals at held-out points."""
 
     space: Space
     outcome: Outcome
@@ -49,10 +49,10 @@ class Attempt:
     """The unknowns at the held-out points, (unknowns, n)."""
     seconds: float
     work: float
-    """What it cost, without the clock (`search.work`)."""
+    """Predicted cost in units of the cost model (`adaptive.cost_model`), independent of the clock."""
     settings: dict[str, Any] = field(default_factory=dict)
-    probed: Probed = UNPROBED
-    """How firmly the problem holds its solution, where that was asked."""
+    conditioning: Conditioning = UNKNOWN_CONDITIONING
+    """Coercivity of the problem at the solution, if it was computed."""
 
     @property
     def w(self) -> Array:
@@ -60,93 +60,105 @@ class Attempt:
 
     @property
     def function(self) -> tuple[Space, Array]:
-        """What was found: a space and coefficients."""
+        """The function found, as space and coefficients."""
         return self.space, self.outcome.w
 
     @cached_property
-    def relative(self) -> float:
-        """The worst held-out residual, relative to the terms it is made of."""
-        return _worst(self.residuals)
+    def relative_residual(self) -> float:
+        """The largest held-out residual, relative to the terms of its equation."""
+        return _max_relative_residual(self.residuals)
 
     @cached_property
-    def sizes(self) -> Array:
+    def magnitudes(self) -> Array:
         """max|u| of each unknown."""
         return np.asarray(np.abs(self.values).max(axis=1, initial=0.0))
 
 
 NEWTON = GaussNewton(rounds=0)
-"""What solves a nonlinear system where no method is given."""
+"""Method for nonlinear systems if none is given."""
 
 
-def attempt(
-    bench: Bench,
+def compute_candidate(
+    context: ValidationContext,
     spec: Choice,
     points: Points | None,
     method: Method | None,
     key: int,
-    start: Attempt | None = None,
+    start: Candidate | None = None,
     guess: Space | None = None,
     *,
-    probe: bool = False,
-    quickly: bool = False,
-    judged: bool = True,
+    with_conditioning: bool = False,
+    skip_continuation: bool = False,
+    validate: bool = True,
     newton: GaussNewton = NEWTON,
-) -> Attempt:
-    """Draw the space, assemble, solve and judge. ``key`` names the random stream.
+) -> Candidate:
+    """Draw the space, assemble, solve and validate; ``key`` selects the random stream.
 
-    Without a ``method``, ``newton`` starts from the data or from a constant. ``probe`` asks whether the
-    problem leaves anything undetermined; ``quickly`` gives up where a plain descent finds nothing; without
-    ``judged`` it has no residuals.
+    Without a ``method``, ``newton`` starts from the data or from a constant. ``with_conditioning`` computes
+    whether the problem is under-determined; ``skip_continuation`` gives up where the plain Newton iteration
+    fails; without ``validate`` the candidate has no residuals.
     """
     began = time.perf_counter()
-    lowered, inversion = bench.lowered, None
+    compiled, inversion = context.compiled, None
     if points is None:
-        inversion = bench.inversion if method is None else None
-        rough = start is not None and start.relative > bench.limits.rough
-        points = default_points(spec, bench.domain, COUNTS.rough if rough else bench.density)
-    # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
-    with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
-        space = drawn(spec, bench, key)
-        system = tied(system_in(bench, space, points, key, inversion), spec, lowered.unknowns)
-        plain = replace(newton, continuation=0) if quickly else newton
-        outcome = _solve(system, bench, method, start, guess, key, plain)
-        full = replace(outcome, w=system.full(outcome.w))
-        found, values = judge(bench, space, full.w) if judged else ({}, np.empty((lowered.unknowns, 0)))
+        inversion = context.inversion if method is None else None
+        is_unresolved = start is not None and start.relative_residual > context.thresholds.unresolved_residual
+        points = default_points(
+            spec, context.domain, POINT_COUNTS.unresolved_density if is_unresolved else context.density
+        )
+    # The nonlinear solver detects overflow itself and reduces the step.
+    with limit_blas_threads(spec.size * compiled.unknowns), np.errstate(over="ignore", invalid="ignore"):
+        space = draw_space(spec, context, key)
+        system = with_shared_coefficients(
+            assemble_system(context, space, points, key, inversion), spec, compiled.unknowns
+        )
+        newton_method = replace(newton, continuation=0) if skip_continuation else newton
+        outcome = _solve(system, context, method, start, guess, key, newton_method)
+        full = replace(outcome, w=system.expand(outcome.w))
+        found, values = (
+            validation_residuals(context, space, full.w)
+            if validate
+            else ({}, np.empty((compiled.unknowns, 0)))
+        )
         residuals = norms_by_name(found)
-        probed = UNPROBED
-        if system.probed is not None and (probe or _may_wander(bench, outcome, residuals)):
-            probed = probed_at(bench, system.probed, outcome, key, exactly=probe)
-    outcome = replace(full, factors=None)  # it holds matrices that are no longer needed
+        probed = UNKNOWN_CONDITIONING
+        if system.conditioning_target is not None and (
+            with_conditioning or _may_be_undetermined(context, outcome, residuals)
+        ):
+            probed = conditioning_at(
+                context, system.conditioning_target, outcome, key, exactly=with_conditioning
+            )
+    outcome = replace(full, factors=None)  # frees matrices that are no longer needed
     seconds = time.perf_counter() - began
-    work = dense(system.shape[1] // system.fronts, system.fronts * outcome.steps)
+    work = dense_cost(system.shape[1] // system.fronts, system.fronts * outcome.steps)
     settings = {"basis": spec, "points": points}
-    return Attempt(space, outcome, residuals, values, seconds, work, settings, probed)
+    return Candidate(space, outcome, residuals, values, seconds, work, settings, probed)
 
 
-def drawn(spec: Choice, bench: Bench, key: int) -> Space:
-    """The space of a basis: shared by all unknowns, unless the basis knows better."""
-    unknowns = bench.lowered.unknowns
-    if hasattr(spec, "frequencies") and bench.pieced is None:
-        kept = _frequencies(cast("Any", spec), len(bench.box), bench.seed, key)
-        return Whole.shared(WaveBasis.over(bench.box, kept), unknowns)
-    rng = bench.stream(1, key)
-    if bench.pieced is not None:
-        return bench.pieced.drawn(spec, rng)
-    own = getattr(spec, "space", None)
-    if own is not None:
-        made: Space = own(bench.box, rng, unknowns)
+def draw_space(spec: Choice, context: ValidationContext, key: int) -> Space:
+    """Return the space of a basis: shared by all unknowns, unless the basis defines its own."""
+    unknowns = context.compiled.unknowns
+    if hasattr(spec, "frequencies") and context.subdomains is None:
+        kept = _frequencies(cast("Any", spec), len(context.box), context.seed, key)
+        return SingleDomainSpace.shared(RandomFourierBasis.on_box(context.box, kept), unknowns)
+    rng = context.stream(1, key)
+    if context.subdomains is not None:
+        return context.subdomains.draw_space(spec, rng)
+    make_space = getattr(spec, "space", None)
+    if make_space is not None:
+        made: Space = make_space(context.box, rng, unknowns)
         return made
-    return Whole.shared(cast("BasisSpec", spec).draw(bench.box, rng), unknowns)
+    return SingleDomainSpace.shared(cast("BasisSpec", spec).draw(context.box, rng), unknowns)
 
 
 def rescaled(spec: Any) -> Choice:
-    """The same basis at another scale; of several joined, or in cells, each of them."""
+    """Return the same basis at the companion scale, including its parts and local bases."""
     changed: dict[str, Any] = {}
     scale = getattr(spec, "scale", None)
     if isinstance(scale, tuple):
-        changed["scale"] = tuple(DEFAULT.other_scale * s for s in scale)
+        changed["scale"] = tuple(DEFAULT.companion_scale * s for s in scale)
     elif isinstance(scale, (int, float)):
-        changed["scale"] = DEFAULT.other_scale * scale
+        changed["scale"] = DEFAULT.companion_scale * scale
     if hasattr(spec, "parts"):
         changed["parts"] = tuple(rescaled(part) for part in spec.parts)
     if hasattr(spec, "specs"):
@@ -158,76 +170,82 @@ def rescaled(spec: Any) -> Choice:
 
 @lru_cache(maxsize=64)
 def _frequencies(spec: Any, d: int, seed: int, key: int) -> Array:
-    """Of waves that any problem with so many coordinates has: do not write into them."""
-    found: Array = spec.frequencies(d, stream(seed, 1, key))
+    """Return frequencies shared by all problems of that dimension; the array is read-only by convention."""
+    found: Array = spec.frequencies(d, random_stream(seed, 1, key))
     return found
 
 
-def system_in(
-    bench: Bench, space: Space, points: Points, key: int, inversion: Inversion | None = None
-) -> Assembled:
-    """The system of a problem in a space; with an inversion in two halves, if the space has them."""
-    if bench.pieced is not None:
-        return bench.pieced.system(space, points, bench.stream(2, key))
-    whole = space.whole
-    if inversion is not None and whole is not None and inversion.serves(whole, points):
-        return inversion.system(bench.lowered, bench.placed(points, key, inversion), whole)
-    (placed,) = bench.placed(points, key)
-    if space.cells is not None:
-        from pibls.adaptive.cells.hybridized import scattered_system
+def assemble_system(
+    context: ValidationContext, space: Space, points: Points, key: int, inversion: Inversion | None = None
+) -> AssembledSystem:
+    """Assemble a problem in a space; with an inversion as an even and an odd half, if the space allows."""
+    if context.subdomains is not None:
+        return context.subdomains.assemble(space, points, context.stream(2, key))
+    single_domain = space.as_single_domain
+    if inversion is not None and single_domain is not None and inversion.applies_to(single_domain, points):
+        return inversion.system(context.compiled, context.fit_points(points, key, inversion), single_domain)
+    (placed,) = context.fit_points(points, key)
+    if space.as_cells is not None:
+        from pibls.adaptive.cells.hybridized import system_with_points
 
-        return scattered_system(bench, space.cells, placed.points)
-    assert whole is not None
-    return held_or_streamed(bench.lowered, placed, whole)
+        return system_with_points(context, space.as_cells, placed.points)
+    assert single_domain is not None
+    return assemble_or_stream(context.compiled, placed, single_domain)
 
 
-def tied(system: Assembled, spec: Choice, unknowns: int) -> AnySystem:
-    """The same, with one coefficient for what is one function of several unknowns."""
+def with_shared_coefficients(system: AssembledSystem, spec: Choice, unknowns: int) -> AnySystem:
+    """Return the system with shared coefficients of functions that belong to several unknowns."""
     fields = getattr(spec, "fields", ())
-    whole = system.in_one_piece
-    if not fields or whole is None:
+    single_domain = system.as_single_matrix
+    if not fields or single_domain is None:
         return system
-    return TiedSystem(whole, ties_of(whole.space, fields, unknowns))
+    return SharedCoefficientSystem(single_domain, coefficient_map(single_domain.space, fields, unknowns))
 
 
-def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
-    """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
+def validation_residuals(
+    context: ValidationContext, space: Space, w: Array
+) -> tuple[dict[str, ScaledResidual], Array]:
+    """Return the residual of each equation and condition at held-out points, and the unknowns there."""
     shares: dict[Region, PointSet] = {}
-    if space.cells is not None:
-        from pibls.adaptive.cells.hybridized import shares_in
+    if space.as_cells is not None:
+        from pibls.adaptive.cells.hybridized import integral_validation_points
 
-        shares = shares_in(bench, space.cells)
-    lowered, box = bench.lowered, bench.box
-    if shares:  # over layers only a rule of every cell is a rule
-        rest = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region not in shares))
-        held_out = {region: found for region, found in bench.held_out.items() if region not in shares}
-        judged, unknowns = residuals_at(rest, held_out, space, w, box, known=bench.known)
-        sums = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region in shares))
+        shares = integral_validation_points(context, space.as_cells)
+    compiled, box = context.compiled, context.box
+    if shares:  # integrals over layers need a quadrature rule in every cell
+        rest = replace(compiled, residuals=tuple(r for r in compiled.residuals if r.region not in shares))
+        held_out = {region: found for region, found in context.held_out.items() if region not in shares}
+        judged, unknowns = residuals_at(rest, held_out, space, w, box, cache=context.coefficients_cache)
+        sums = replace(compiled, residuals=tuple(r for r in compiled.residuals if r.region in shares))
         judged |= residuals_at(sums, shares, space, w, box, np.abs(unknowns).max(axis=1, initial=0.0))[0]
         return judged, unknowns
-    judged, unknowns = residuals_at(lowered, bench.held_out, space, w, box, known=bench.known)
-    if bench.idle:
-        # Rounding is no large share of a term that is rounding itself.
-        least = bench.measured(space, w, np.abs(unknowns).max(axis=1, initial=0.0))
-        judged, _ = residuals_at(lowered, bench.held_out, space, w, box, least, bench.known)
-    if bench.pieced is not None:
+    judged, unknowns = residuals_at(
+        compiled, context.held_out, space, w, box, cache=context.coefficients_cache
+    )
+    if context.undriven_unknowns:
+        # Residuals of undriven unknowns, which are zero up to rounding, are scaled by the other unknowns.
+        least = context.error_scales(space, w, np.abs(unknowns).max(axis=1, initial=0.0))
+        judged, _ = residuals_at(compiled, context.held_out, space, w, box, least, context.coefficients_cache)
+    if context.subdomains is not None:
         sizes = np.abs(unknowns).max(axis=1, initial=0.0)
-        judged |= bench.pieced.judged(bench.interfaces, space, w, bench.box, sizes)
+        judged |= context.subdomains.interface_residuals(
+            context.interface_points, space, w, context.box, sizes
+        )
     return judged, unknowns
 
 
-def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
-    """max|u - g| of each unknown where its values g are given: on the boundary, at the start, as a mean."""
-    out = np.zeros(bench.lowered.unknowns)
+def condition_errors(context: ValidationContext, residuals: Mapping[str, Norms]) -> Array:
+    """Return max|u - g| of each unknown where boundary, initial or mean values g are prescribed."""
+    out = np.zeros(context.compiled.unknowns)
     means: dict[str, Array] = {}
-    for r in bench.lowered.residuals:
+    for r in context.compiled.residuals:
         found = residuals.get(r.name)
-        if found is None or r.nonlinear or r.region.is_inside or not len(bench.held_out[r.region]):
+        if found is None or r.nonlinear or r.region.is_interior or not len(context.held_out[r.region]):
             continue
-        known = Known.of(r, bench.held_out[r.region], bench.known)
-        if r.region.is_sum:
-            mine = means.setdefault(r.name, np.zeros(bench.lowered.unknowns))
-            weights = np.abs(np.asarray(bench.held_out[r.region].weights)).ravel()
+        known = ResidualCoefficients.of(r, context.held_out[r.region], context.coefficients_cache)
+        if r.region.is_integral:
+            mine = means.setdefault(r.name, np.zeros(context.compiled.unknowns))
+            weights = np.abs(np.asarray(context.held_out[r.region].weights)).ravel()
             for jet, c in zip(r.linear, known.coefficients, strict=True):
                 mine[jet.unknown] += float(weights @ np.abs(c)) if not any(jet.alpha) else 0.0
             continue
@@ -235,50 +253,62 @@ def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
             k = r.linear[0].unknown
             out[k] = max(out[k], found.max / float(np.abs(known.coefficients).max(initial=0.0)))
     for name, mine in means.items():
-        # Two solutions share what a rule leaves: it shows in another rule.
+        # Two solutions share the error of a quadrature rule; it shows in another rule.
         with np.errstate(divide="ignore", invalid="ignore"):
             out = np.maximum(out, np.where(mine > 0, residuals[name].max / mine, 0.0))
     return out
 
 
-def _worst(residuals: Mapping[str, Norms]) -> float:
+def _max_relative_residual(residuals: Mapping[str, Norms]) -> float:
     return max((n.relative for n in residuals.values()), default=np.inf)
 
 
-def _may_wander(bench: Bench, outcome: Outcome, residuals: Mapping[str, Norms]) -> bool:
-    """Whether a solve ended close to a solution, but not at one: with nothing to hold it, it wanders."""
-    if bench.lowered.is_linear or bench.evolution is not None or outcome.status is not Status.SOLVED:
+def _may_be_undetermined(
+    context: ValidationContext, outcome: Outcome, residuals: Mapping[str, Norms]
+) -> bool:
+    """Whether a nonlinear solve ended with a small residual that is too large for a solution."""
+    if context.compiled.is_linear or context.evolution is not None or outcome.status is not Status.SOLVED:
         return False
-    return bench.limits.small < _worst(residuals) < bench.limits.contradiction
+    return (
+        context.thresholds.rounding_residual
+        < _max_relative_residual(residuals)
+        < context.thresholds.min_contradiction_residual
+    )
 
 
-def _seen(space: Space, bench: Bench) -> Space:
-    """A function as the system asks for it."""
-    return space if bench.pieced is None else space.in_every_piece(bench.lowered.unknowns)
+def _evaluation_space(space: Space, context: ValidationContext) -> Space:
+    """Return the space of an initial guess as the system evaluates it."""
+    return space if context.subdomains is None else space.on_all_subdomains(context.compiled.unknowns)
 
 
 def _solve(
     system: AnySystem,
-    bench: Bench,
+    context: ValidationContext,
     method: Method | None,
-    start: Attempt | None,
+    start: Candidate | None,
     guess: Space | None,
     key: int,
-    plain: GaussNewton,
+    newton_method: GaussNewton,
 ) -> Outcome:
     if method is None and system.is_linear:
-        return plain.linear_solve(system)
-    rng = bench.stream(3, key)
+        return newton_method.linear_solve(system)
+    rng = context.stream(3, key)
     if method is not None:
         return method.solve(system, rng)
-    whole = system.in_one_piece
-    if whole is None:
-        return plain.solve(system, rng)
-    if start is not None and start.relative < bench.limits.trust_start:
-        return warm(whole, _seen(start.space, bench), start.w, start.relative, plain)
+    single_domain = system.as_single_matrix
+    if single_domain is None:
+        return newton_method.solve(system, rng)
+    if start is not None and start.relative_residual < context.thresholds.max_start_residual:
+        return solve_from_solution(
+            single_domain,
+            _evaluation_space(start.space, context),
+            start.w,
+            start.relative_residual,
+            newton_method,
+        )
     if guess is not None:
-        relative = _worst(norms_by_name(judge(bench, guess, np.empty(0))[0]))
-        # A guess that is a solution already is not smoothed away by the first step.
-        relative = relative if relative < bench.limits.rough else 1.0
-        return from_guess(whole, _seen(guess, bench), relative, plain)
-    return from_scratch(whole, plain, bench, rng)
+        relative = _max_relative_residual(norms_by_name(validation_residuals(context, guess, np.empty(0))[0]))
+        # A guess that is a solution already must not be damped by the first step.
+        relative = relative if relative < context.thresholds.unresolved_residual else 1.0
+        return solve_from_guess(single_domain, _evaluation_space(guess, context), relative, newton_method)
+    return solve_from_data(single_domain, newton_method, context, rng)

@@ -1,7 +1,7 @@
-r"""F(∂_t^m u, …) = 0, u and its rates given at t₀: problems that are determined from one end.
+r"""Recognition of evolutions: problems F(∂_t^m u, …) = 0 with u and its time derivatives given at t₀.
 
-An initial value problem is recognised by its conditions: along some coordinate as many of them hold at one
-end as the equations have derivatives, none at the other, and all the rest at every time.
+A problem is an evolution if, along some coordinate, as many conditions hold at one end as the equations have
+derivatives in that coordinate, none at the other end, and all other conditions at every time.
 """
 
 from __future__ import annotations
@@ -14,101 +14,105 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Rng
-from pibls.basis.quasi import CLOSED_RULES
+from pibls.basis.cube_points import CLOSED_RULES
 from pibls.geometry import Domain, box_of, faces_of, time_of
-from pibls.problem import Jet, Region
-from pibls.problem.forms.lowering import LoweredProblem, Residual
+from pibls.problem import PartialDerivative, Region
+from pibls.problem.forms.compilation import CompiledProblem, Residual
 from pibls.problem.regions.points import Points, PointSet
 from pibls.spaces import Space
 
-_PROBES = 64
-_FEW = 5  # unknowns: 120 ways to assign them
+_PROBE_COUNT = 64
+_MAX_PERMUTED = 5  # columns: 120 permutations
 
 
 @dataclass(frozen=True)
 class Evolution:
-    """Which coordinate is time, where it starts and where it ends (``stop`` may be the lower of the two)."""
+    """The time coordinate of an evolution and its interval; ``stop`` may be less than ``start``."""
 
     axis: int
     start: float
     stop: float
     orders: tuple[int, ...]
-    """The highest derivative in time of each unknown."""
-    beginning: tuple[int, ...]
-    """The residuals that hold at the start alone."""
+    """Highest time derivative of each unknown."""
+    initial_conditions: tuple[int, ...]
+    """Indices of the residuals that hold only at the start."""
 
     @property
     def forward(self) -> bool:
         return self.stop > self.start
 
     def is_given_by(self, residual: Residual) -> bool:
-        """Whether a residual at the start gives values of unknowns or of their rates, and nothing else."""
+        """Whether an initial condition is linear in values and time derivatives below the order only."""
         return not residual.nonlinear and all(
             sum(j.alpha) == j.alpha[self.axis] < self.orders[j.unknown] and j.site == 0
             for j in residual.linear
         )
 
 
-def evolution_of(lowered: LoweredProblem, domain: Domain) -> Evolution | None:
-    """The evolution that a problem is, if it is one."""
+def evolution_of(compiled: CompiledProblem, domain: Domain) -> Evolution | None:
+    """Return the time coordinate and interval of a problem; None if it is not an evolution."""
     box = box_of(domain)
     last = len(box) - 1
     axes = [last] if time_of(domain) is not None else list(range(last, -1, -1))
     for axis in axes:
-        orders = orders_in(lowered, axis)
-        if sum(orders) > sum(not r.region.is_inside for r in lowered.residuals):
-            continue  # fewer conditions than it takes to begin
+        orders = orders_in(compiled, axis)
+        if sum(orders) > sum(not r.region.is_interior for r in compiled.residuals):
+            continue  # too few conditions for initial values
         for start, stop in (box[axis], box[axis][::-1]):
-            found = [_kind(r.region, domain, axis, float(start)) for r in lowered.residuals]
-            beginning = tuple(i for i, kind in enumerate(found) if kind == "start")
-            if None not in found and beginning and len(beginning) == sum(orders):
-                return Evolution(axis, float(start), float(stop), orders, beginning)
+            found = [_time_role(r.region, domain, axis, float(start)) for r in compiled.residuals]
+            initial_conditions = tuple(i for i, kind in enumerate(found) if kind == "start")
+            if None not in found and initial_conditions and len(initial_conditions) == sum(orders):
+                return Evolution(axis, float(start), float(stop), orders, initial_conditions)
     return None
 
 
-def surplus_of(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
-    """The beginnings that an evolution does not need: those beyond ∂_t^j u for all j below the order.
+def redundant_initial_conditions(compiled: CompiledProblem, domain: Domain) -> tuple[int, ...]:
+    """Return the indices of initial conditions beyond ∂_t^j u for all j below the order.
 
-    It may begin at either end; a line is an evolution, too, where all conditions stand at one end.
+    The evolution may start at either end; a problem in one coordinate is one if all conditions are at one
+    end.
     """
-    if time_of(domain) is None and lowered.dimension > 1:
+    if time_of(domain) is None and compiled.dimension > 1:
         return ()
-    return next(filter(None, (_surplus(lowered, domain, float(t)) for t in box_of(domain)[-1])), ())
+    return next(
+        filter(None, (_redundant_initial_conditions(compiled, domain, float(t)) for t in box_of(domain)[-1])),
+        (),
+    )
 
 
-def _surplus(lowered: LoweredProblem, domain: Domain, start: float) -> tuple[int, ...]:
-    axis = lowered.dimension - 1
-    orders = orders_in(lowered, axis)
-    kinds = [_kind(r.region, domain, axis, start) for r in lowered.residuals]
-    beginning = [i for i, kind in enumerate(kinds) if kind == "start"]
-    if None in kinds or not 0 < sum(orders) < len(beginning):
-        return ()  # what has no rate has no beginning
+def _redundant_initial_conditions(compiled: CompiledProblem, domain: Domain, start: float) -> tuple[int, ...]:
+    axis = compiled.dimension - 1
+    orders = orders_in(compiled, axis)
+    kinds = [_time_role(r.region, domain, axis, start) for r in compiled.residuals]
+    initial_conditions = [i for i, kind in enumerate(kinds) if kind == "start"]
+    if None in kinds or not 0 < sum(orders) < len(initial_conditions):
+        return ()  # without time derivatives there are no initial values
     kept: dict[tuple[int, int], int] = {}
-    for i in beginning:
-        r = lowered.residuals[i]
+    for i in initial_conditions:
+        r = compiled.residuals[i]
         if len(r.linear) == 1 and not r.nonlinear and sum(r.linear[0].alpha) == r.linear[0].alpha[axis]:
             kept.setdefault((r.linear[0].unknown, r.linear[0].alpha[axis]), i)
     needed = [kept.get((k, j)) for k, order in enumerate(orders) for j in range(order)]
-    return () if None in needed else tuple(i for i in beginning if i not in needed)
+    return () if None in needed else tuple(i for i in initial_conditions if i not in needed)
 
 
-def orders_in(lowered: LoweredProblem, axis: int) -> tuple[int, ...]:
-    """The highest derivative of each unknown along an axis in the equations."""
-    out = [0] * lowered.unknowns
-    for r in lowered.residuals:
-        if r.region.is_inside:
+def orders_in(compiled: CompiledProblem, axis: int) -> tuple[int, ...]:
+    """Return the highest derivative of each unknown along an axis in the equations."""
+    out = [0] * compiled.unknowns
+    for r in compiled.residuals:
+        if r.region.is_interior:
             for j in (*r.linear, *r.nonlinear):
                 out[j.unknown] = max(out[j.unknown], j.alpha[axis])
     return tuple(out)
 
 
-def assigned(gain: Array) -> tuple[int, ...]:
-    """For each row a column of its own, Σ gain as large as it may be.
+def max_assignment(gain: Array) -> tuple[int, ...]:
+    """Assign to each row its own column such that Σ gain is maximal.
 
-    SciPy's assignment takes longer to import than most problems to solve; of few all are tried.
+    For few columns all permutations are tried: importing SciPy's solver takes longer than most problems.
     """
     rows, columns = gain.shape
-    if rows <= columns <= _FEW:
+    if rows <= columns <= _MAX_PERMUTED:
         every = permutations(range(columns), rows)
         return max(every, key=lambda p: sum(row[k] for row, k in zip(gain, p, strict=True)))
     from scipy.optimize import linear_sum_assignment
@@ -116,111 +120,115 @@ def assigned(gain: Array) -> tuple[int, ...]:
     return tuple(int(k) for k in linear_sum_assignment(gain, maximize=True)[1])
 
 
-def jumps_in_time(lowered: LoweredProblem, evolution: Evolution) -> bool:
-    """Whether u or its rates jump at some time: windows begin where the last one ended, and know no jump."""
-    faces = lowered.interfaces
-    planes = {*faces.jumping, *(plane for _, plane, _ in faces.sources)}
+def has_jumps_in_time(compiled: CompiledProblem, evolution: Evolution) -> bool:
+    """Whether u or its time derivatives jump at some time, which continuous time windows do not allow."""
+    interfaces = compiled.interfaces
+    planes = {*interfaces.flux_planes, *(plane for _, plane, _ in interfaces.sources)}
     return any(axis == evolution.axis for axis, _ in planes)
 
 
-def _kind(region: Region, domain: Domain, axis: int, start: float) -> str | None:
-    """Whether a region is the start, or alike at all times; None where it is neither."""
-    if region.is_inside or (region.is_sum and time_of(domain) is not None):
+def _time_role(region: Region, domain: Domain, axis: int, start: float) -> str | None:
+    """Return "start" for the initial time, "always" for a region that is the same at all times, else None."""
+    if region.is_interior or (region.is_integral and time_of(domain) is not None):
         return "always"
     plane = region.plane()
     if plane is not None:
         if plane[0] != axis:
             return "always"
         return "start" if plane[1] == start and region.is_whole_slice else None
-    if region.period is not None:
-        return "always" if region.period != axis else None
-    spots = region.spots(domain)
+    if region.periodic_axis is not None:
+        return "always" if region.periodic_axis != axis else None
+    spots = region.isolated_points(domain)
     if len(spots):
         if spots.shape[1] == 1:
             return "start" if spots[0, 0] == start else None
-        return "always" if region.follows(domain) else None
-    return _of_part(region, domain, axis, start)
+        return "always" if region.allows_time_stepping(domain) else None
+    return _boundary_time_role(region, domain, axis, start)
 
 
-def _of_part(part: Region, domain: Domain, axis: int, start: float) -> str | None:
+def _boundary_time_role(part: Region, domain: Domain, axis: int, start: float) -> str | None:
     rng = np.random.default_rng(0)
     seen = set()
     for face in faces_of(domain):
-        U = 0.01 + 0.98 * rng.random((_PROBES, face.dimension))
-        held = part.mask(face.at(U, rng))
-        if not held.any():
+        U = 0.01 + 0.98 * rng.random((_PROBE_COUNT, face.dimension))
+        is_held = part.mask(face.at(U, rng))
+        if not is_held.any():
             continue
         plane = face.plane()
         if plane is None or plane[0] != axis:
             seen.add("always")
         else:
-            seen.add("start" if plane[1] == start and held.all() else "neither")
+            seen.add("start" if plane[1] == start and is_held.all() else "neither")
     return seen.pop() if len(seen) == 1 and "neither" not in seen else None
 
 
 @dataclass(frozen=True)
-class Handed(Region):
-    """The start of a window, at one of its two ends."""
+class WindowStart(Region):
+    """The initial time of a window as a region."""
 
     axis: int
     level: float
 
-    is_handed = True
+    is_window_start = True
 
-    def place(
+    def sample(
         self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         assert box is not None  # a window is always a box
         d = len(box)
-        free = [i for i in range(d) if i != self.axis]
-        if not free:
+        space_axes = [i for i in range(d) if i != self.axis]
+        if not space_axes:
             return PointSet.inside(np.array([[self.level]]))
         U = CLOSED_RULES[points.boundary_rule or points.rule](points.initial, d - 1, rng)
         X = np.full((len(U), d), self.level)
-        X[:, free] = box[free, 0] * (1.0 - U) + box[free, 1] * U
+        X[:, space_axes] = box[space_axes, 0] * (1.0 - U) + box[space_axes, 1] * U
         return PointSet.inside(X[np.asarray(domain.contains(X), dtype=bool)])
 
-    def follows(self, domain: Domain) -> bool:
+    def allows_time_stepping(self, domain: Domain) -> bool:
         return True
 
-    def words(self, coordinates: tuple[Any, ...], pen: Any) -> str:
+    def describe(self, coordinates: tuple[Any, ...], pen: Any) -> str:
         return f"at the start of the window, {coordinates[self.axis]} = {self.level:g}"
 
 
-def handed_over(
+def continuation_conditions(
     space: Space, w: Array, evolution: Evolution, t: float, dimension: int
 ) -> tuple[Residual, ...]:
-    """∂_t^j u(x, t) = ∂_t^j ũ(x, t) for all j below the order: a window begins where the last one ended."""
+    """Return initial conditions ∂_t^j u(x, t) = ∂_t^j ũ(x, t), j below the order, with ũ = (space, w)."""
     out = []
-    region = Handed(evolution.axis, t)
+    region = WindowStart(evolution.axis, t)
     for k, order in enumerate(evolution.orders):
         for j in range(order):
             alpha = tuple(j if i == evolution.axis else 0 for i in range(dimension))
-            jet = Jet(k, alpha)
+            derivative = PartialDerivative(k, alpha)
             out.append(
                 Residual(
                     f"the start of unknown {k + 1}, derivative {j}",
                     region,
-                    (jet,),
+                    (derivative,),
                     (),
                     (),
                     lambda *_: [1.0],
-                    _minus(space, w, jet, dimension),
+                    _negated_values(space, w, derivative, dimension),
                     lambda *_: [],
                 )
             )
     return tuple(out)
 
 
-def _minus(space: Space, w: Array, jet: Jet, dimension: int) -> Callable[..., list[Array]]:
+def _negated_values(
+    space: Space, w: Array, derivative: PartialDerivative, dimension: int
+) -> Callable[..., list[Array]]:
     def rest(*arguments: Array) -> list[Array]:
         X = np.stack(arguments[:dimension], axis=1)
-        return [-space.values((X,), (jet,), w)[0]]
+        return [-space.values((X,), (derivative,), w)[0]]
 
     return rest
 
 
-def continued(lowered: LoweredProblem, evolution: Evolution, begun: tuple[Residual, ...]) -> LoweredProblem:
-    """The problem with another beginning."""
-    kept = tuple(r for i, r in enumerate(lowered.residuals) if i not in evolution.beginning)
-    return replace(lowered, residuals=(*kept, *begun))
+def with_initial_conditions(
+    compiled: CompiledProblem, evolution: Evolution, initial: tuple[Residual, ...]
+) -> CompiledProblem:
+    """Return the problem with other initial conditions."""
+    kept = tuple(r for i, r in enumerate(compiled.residuals) if i not in evolution.initial_conditions)
+    return replace(compiled, residuals=(*kept, *initial))

@@ -1,4 +1,4 @@
-"""From a request to an answer: one attempt with given settings, or a search for all of them."""
+"""Pipeline of a solve: analysis of the problem, then given settings or the strategy scheduler."""
 
 from __future__ import annotations
 
@@ -10,55 +10,74 @@ from typing import Any, cast
 import numpy as np
 
 from pibls.adaptive.budget import Budget, OutOfTimeError, Progress
-from pibls.adaptive.candidate import Attempt, attempt, misfits, rescaled
-from pibls.adaptive.evolution import surplus_of
-from pibls.adaptive.evolutions.ends import told_beyond
-from pibls.adaptive.evolutions.growth import growth_of, told_at_outflow, untold_where_it_is_needed
-from pibls.adaptive.scheduler import Search
-from pibls.adaptive.singular.enrich import Enrichment, are_mild, enrichment_of, with_ends, worst_corners
-from pibls.adaptive.singular.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
-from pibls.adaptive.split_conditions import with_divided_sides
-from pibls.adaptive.strategy import Plan
-from pibls.adaptive.thresholds import CELLS, DEFAULT, GROWTH, LOOP
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.candidate import Candidate, compute_candidate, condition_errors, rescaled
+from pibls.adaptive.evolution import redundant_initial_conditions
+from pibls.adaptive.evolutions.boundary_condition_count import redundant_boundary_conditions
+from pibls.adaptive.evolutions.well_posedness import (
+    has_missing_inflow_conditions,
+    outflow_conditions,
+    short_wave_growth,
+)
+from pibls.adaptive.scheduler import StrategyScheduler
+from pibls.adaptive.singular.enrichment import (
+    Enrichment,
+    are_weak,
+    corner_enrichment,
+    strongest_corners,
+    with_singular_ends,
+)
+from pibls.adaptive.singular.system_corners import (
+    enrich_subdomains,
+    relevant_system_corners,
+    with_junctions,
+    with_system_corners,
+)
+from pibls.adaptive.split_conditions import split_piecewise_conditions
+from pibls.adaptive.strategy import Strategy
+from pibls.adaptive.thresholds import CELLS, DEFAULT, SCHEDULER, WELL_POSEDNESS
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import (
     UNCHECKED,
     ErrorEstimate,
     KnownEstimate,
     Norms,
-    at_least,
     compare,
     norms_by_name,
     unknowns_at,
+    with_lower_bound,
 )
-from pibls.analysis.balance import imbalance_of
 from pibls.analysis.corners.junctions import junctions_of
+from pibls.analysis.flux_balance import flux_imbalance
 from pibls.analysis.frobenius import singular_ends
-from pibls.analysis.surplus import told_twice
-from pibls.analysis.walls import is_bare
+from pibls.analysis.missing_conditions import lacks_boundary_condition
+from pibls.analysis.redundant_conditions import redundant_conditions
 from pibls.arrays import Array
-from pibls.assembly.judging import residuals_at
 from pibls.assembly.points import Points, place
+from pibls.assembly.scaled_residuals import residuals_at
 from pibls.basis import BasisSpec
-from pibls.deadline import asked
 from pibls.errors import ProblemError
 from pibls.geometry import Domain, box_of, time_of
 from pibls.linalg.memory import keep_freed_memory
-from pibls.linalg.tree.engine import HERE, Engine
+from pibls.linalg.tree.engine import LOCAL, Engine
 from pibls.nonlinear import GaussNewton, Method, StructuredLeastSquares
-from pibls.problem import Problem, refuse_unsolved
-from pibls.problem.forms.lowering import LoweredProblem, Residual, lower
-from pibls.problem.interfaces.materials import in_one_piece, materials_of, refuse_pieces
-from pibls.problem.statement import distinct
+from pibls.problem import Problem, refuse_unsupported_sources
+from pibls.problem.forms.compilation import CompiledProblem, Residual, compile_problem
+from pibls.problem.interfaces.decomposition import (
+    refuse_unsupported_interfaces,
+    single_subdomain,
+    subdomain_decomposition,
+)
+from pibls.problem.statement import unique_labels
+from pibls.runtime.deadline import deadline
 from pibls.spaces import Choice, Space
 from pibls.status import Status
 
-_SURPLUS = 64  # points at which what a beginning has too much is looked at
+_REDUNDANCY_POINTS = 64  # points at which redundant conditions are checked
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked of `solve`."""
+    """Arguments of `solve`."""
 
     tol: float
     basis: Choice | None
@@ -69,13 +88,13 @@ class Request:
     max_nodes: int
     time_limit: float | None
     began: float
-    engine: Engine = HERE
+    engine: Engine = LOCAL
     enrich: tuple[BasisSpec, ...] = ()
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a search found: a function, and what is known about how good it is."""
+class SolveResult:
+    """Result of a solve: a function, its residuals and its error estimator."""
 
     space: Space
     coefficients: Array
@@ -88,353 +107,404 @@ class Answer:
     notes: dict[str, Any]
 
 
-def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
-    """Solve as requested."""
+def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> SolveResult:
+    """Solve a problem as requested."""
     keep_freed_memory()
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
-    with asked(budget.check):
+    with deadline(budget.check):
         try:
-            refuse_unsolved(problem.breaks, problem.coordinates, box_of(problem.domain))
-            refuse_pieces(problem)
+            refuse_unsupported_sources(problem.breaks, problem.coordinates, box_of(problem.domain))
+            refuse_unsupported_interfaces(problem)
             _refuse_many_cells(problem, request.max_nodes)
-            return _noted(problem, _run(with_divided_sides(problem), request, budget))
+            return _with_function_jumps(problem, _run(split_piecewise_conditions(problem), request, budget))
         except OutOfTimeError:
-            # It was over before anything was begun: a few waves are left.
-            with asked(None):
-                bench = _bench(problem, request)
-            return _searched(bench, request, budget, None)
+            # The time limit was reached during the analysis: only the fallback is computed.
+            with deadline(None):
+                context = _context(problem, request)
+            return _schedule(context, request, budget, None)
 
 
 def _refuse_many_cells(problem: Problem, max_nodes: int) -> None:
-    """Raise a ProblemError where jumps divide space into more cells than may have functions."""
+    """Raise a ProblemError if jumps divide space into more cells than max_nodes allows."""
     time, levels = time_of(problem.domain), [0] * len(problem.coordinates)
     for plane in problem.breaks.planes:
         levels[plane.axis] += problem.coordinates[plane.axis] != time
     cells = math.prod(n + 1 for n in levels)
     if len(levels) == 1 or cells <= max_nodes:
         return
-    from pibls.adaptive.cells.hp_selection import NODES
+    from pibls.adaptive.cells.hp_selection import CELL_NODES
 
-    most = CELLS.columns * max_nodes // NODES.get(len(levels), (max_nodes,))[0]
+    most = CELLS.columns_per_node * max_nodes // CELL_NODES.get(len(levels), (max_nodes,))[0]
     if cells > most:
         raise ProblemError(
             "problem",
             expected=f"jumps that divide the domain into at most {most} cells",
             got=f"{cells} cells",
-            remedy="Use mean values where data change so quickly, take a smaller domain, or raise max_nodes.",
+            remedy="Average data that change so quickly, use a smaller domain, or raise max_nodes.",
         )
 
 
-def _noted(problem: Problem, answer: Answer) -> Answer:
-    """An answer that says where Python functions were found to jump."""
+def _with_function_jumps(problem: Problem, answer: SolveResult) -> SolveResult:
+    """Add the detected jumps of Python functions to the notes of a result."""
     names = [str(c) for c in problem.coordinates]
     jumps = tuple((j.name, names[j.axis], j.jumps) for j in problem.function_jumps if j.jumps)
     return replace(answer, notes=answer.notes | {"function_jumps": jumps}) if jumps else answer
 
 
-def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
-    lowered, domain = lower(problem), problem.domain
+def _run(problem: Problem, request: Request, budget: Budget) -> SolveResult:
+    compiled, domain = compile_problem(problem), problem.domain
     if request.basis is not None:
-        return _as_given(problem, request, budget)
-    if surplus := problem.once("surplus", lambda: _surplus(lowered, domain)):
-        return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
-    if (wrong := problem.once("wrong", lambda: _wrong(lowered, domain))) is not None:
-        return _nevertheless(problem, wrong, request, budget)
-    twice = [lowered.residuals[i] for i in problem.once("twice", lambda: told_twice(lowered, domain))]
-    if twice and (decided := _decided(problem, twice, request, budget)) is not None:
+        return _solve_as_given(problem, request, budget)
+    if redundant := problem.cached("surplus", lambda: _redundant_initial_conditions(compiled, domain)):
+        return _solve_without_redundant(problem, [compiled.residuals[i] for i in redundant], request, budget)
+    if (ill_posed := problem.cached("wrong", lambda: _ill_posedness(compiled, domain))) is not None:
+        return _solve_ill_posed(problem, ill_posed, request, budget)
+    redundant_boundary = [
+        compiled.residuals[i] for i in problem.cached("twice", lambda: redundant_conditions(compiled, domain))
+    ]
+    if (
+        redundant_boundary
+        and (decided := _solve_with_redundant(problem, redundant_boundary, request, budget)) is not None
+    ):
         return decided
-    corners, wedges, mild = problem.once("corners", lambda: _corners(lowered, domain))
-    ends = problem.once("ends", lambda: singular_ends(problem))
+    corners, system_corners, are_weak_corners = problem.cached(
+        "corners", lambda: _find_corners(compiled, domain)
+    )
+    ends = problem.cached("ends", lambda: singular_ends(problem))
 
-    def functions() -> Enrichment:
-        plain = with_ends(enrichment_of(corners, lowered, domain, request.enrich), ends)
+    def make_enrichment() -> Enrichment:
+        plain = with_singular_ends(corner_enrichment(corners, compiled, domain, request.enrich), ends)
         try:
-            return with_wedges(plain, wedges, domain, is_linear=lowered.is_linear)
+            return with_system_corners(plain, system_corners, domain, is_linear=compiled.is_linear)
         except OutOfTimeError:
             return plain
 
-    materials = materials_of(problem)
-    if materials is not None:
-        plain = in_pieces(corners, wedges, lowered, materials, request.enrich)
-        junctions = junctions_of(lowered, domain, materials)
+    decomposition = subdomain_decomposition(problem)
+    if decomposition is not None:
+        plain = enrich_subdomains(corners, system_corners, compiled, decomposition, request.enrich)
+        junctions = junctions_of(compiled, domain, decomposition)
 
-        def joined() -> Bench | None:
-            extra = with_junctions(plain, junctions, domain, materials)
-            return None if extra is plain else _bench(problem, request, extra).in_pieces(materials)
+        def with_junction_functions() -> ValidationContext | None:
+            extra = with_junctions(plain, junctions, domain, decomposition)
+            return None if extra is plain else _context(problem, request, extra).on_subdomains(decomposition)
 
-        # What interfaces bring where they end is made when the solution turns out to need it; it does need
-        # what is around a corner inside, or the tip of a slit.
-        bench = joined() if any(j.is_around for j in junctions) else None
-        plainly = _bench(problem, request, plain).in_pieces(materials) if bench is None else bench
-        whole = _bench(problem, request) if materials.optional else None
-        return _searched(plainly, request, budget, None, joined if bench is None else None, whole=whole)
+        # Singular functions at the ends of interfaces are computed only if the solution needs them. It always
+        # needs them around an interior corner or the tip of a slit.
+        context = with_junction_functions() if any(j.is_full_angle for j in junctions) else None
+        chosen_context = (
+            _context(problem, request, plain).on_subdomains(decomposition) if context is None else context
+        )
+        undivided = _context(problem, request) if decomposition.is_optional else None
+        return _schedule(
+            chosen_context,
+            request,
+            budget,
+            None,
+            with_junction_functions if context is None else None,
+            undivided=undivided,
+        )
 
-    def around() -> Bench | None:
-        # In the plane what is around holes is known from the equation, or left to cells.
-        one = in_one_piece(problem) if lowered.dimension > 2 else None
-        return None if one is None else _bench(problem, request, functions()).in_pieces(one)
+    def hole_context() -> ValidationContext | None:
+        # In 2D functions around holes are known from the equation, or cells are used.
+        one = single_subdomain(problem) if compiled.dimension > 2 else None
+        return None if one is None else _context(problem, request, make_enrichment()).on_subdomains(one)
 
-    if mild and not ends and not request.enrich:
-        # What the corners of a rectangle and holes bring is made when the solution turns out to need it.
-        # To corners of a system that is not linear they bring less than cells that are divided there.
-        later = functions if lowered.is_linear or not wedges else None
-        return _searched(_bench(problem, request), request, budget, later, around)
-    extra = functions()
-    bench = _bench(problem, request, extra)
-    return _searched(bench, request, budget, None if extra.strong else lambda: extra, around)
-
-
-def _surplus(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
-    """Conditions that an evolution does not need."""
-    return surplus_of(lowered, domain) or told_at_outflow(lowered, domain) or told_beyond(lowered, domain)
-
-
-def _corners(lowered: LoweredProblem, domain: Domain) -> tuple[Any, Any, bool]:
-    """Corners of one equation, or of a system, and whether what they bring can wait."""
-    wedges = worst_wedges(lowered, domain)
-    found = () if wedges else worst_corners(lowered, domain)
-    return found, wedges, are_mild(found) and not any(w.strong for w in wedges)
+    if are_weak_corners and not ends and not request.enrich:
+        # Functions for the corners of a rectangle and for holes are computed only if the solution needs them.
+        # At corners of a nonlinear system refined cells are better.
+        weak_enrichment = make_enrichment if compiled.is_linear or not system_corners else None
+        return _schedule(_context(problem, request), request, budget, weak_enrichment, hole_context)
+    extra = make_enrichment()
+    context = _context(problem, request, extra)
+    return _schedule(context, request, budget, None if extra.is_essential else lambda: extra, hole_context)
 
 
-def _wrong(lowered: LoweredProblem, domain: Domain) -> tuple[Status, dict[str, Any]] | None:
-    """What is wrong with a problem, whatever the functions, and what there is to say about it."""
-    growth = growth_of(lowered, domain)
+def _redundant_initial_conditions(compiled: CompiledProblem, domain: Domain) -> tuple[int, ...]:
+    """Return the indices of redundant conditions of an evolution."""
+    return (
+        redundant_initial_conditions(compiled, domain)
+        or outflow_conditions(compiled, domain)
+        or redundant_boundary_conditions(compiled, domain)
+    )
+
+
+def _find_corners(compiled: CompiledProblem, domain: Domain) -> tuple[Any, Any, bool]:
+    """Return corners of scalar equations, corners of systems, and whether all of them are weak."""
+    system_corners = relevant_system_corners(compiled, domain)
+    found = () if system_corners else strongest_corners(compiled, domain)
+    return found, system_corners, are_weak(found) and not any(w.is_strong for w in system_corners)
+
+
+def _ill_posedness(compiled: CompiledProblem, domain: Domain) -> tuple[Status, dict[str, Any]] | None:
+    """Return the status and notes of a problem that is ill-posed for every basis; None if it is not."""
+    growth = short_wave_growth(compiled, domain)
     if growth is not None:
         return Status.UNSTABLE, {"growth": growth}
-    if untold_where_it_is_needed(lowered, domain) or is_bare(lowered, domain):
+    if has_missing_inflow_conditions(compiled, domain) or lacks_boundary_condition(compiled, domain):
         return Status.UNDETERMINED, {}
-    imbalance = imbalance_of(lowered, domain)
+    imbalance = flux_imbalance(compiled, domain)
     return None if imbalance is None else (Status.NO_SOLUTION, {"imbalance": imbalance})
 
 
-def _nevertheless(
-    problem: Problem, wrong: tuple[Status, dict[str, Any]], request: Request, budget: Budget
-) -> Answer:
-    """A few waves come as close as they can; of what is unstable the data may be those of a solution."""
-    status, notes = wrong
+def _solve_ill_posed(
+    problem: Problem, ill_posed: tuple[Status, dict[str, Any]], request: Request, budget: Budget
+) -> SolveResult:
+    """Solve an ill-posed problem with few random features, which may succeed for smooth data."""
+    status, notes = ill_posed
     unstable = status is Status.UNSTABLE
-    most = GROWTH.nodes if unstable else LOOP.few * lower(problem).unknowns
-    bench = replace(_bench(problem, request), evolution=None)
-    few = replace(budget, max_nodes=min(budget.max_nodes, most))
-    answer = _searched(bench, request, few, None, divided=False)
+    most = (
+        WELL_POSEDNESS.max_nodes if unstable else SCHEDULER.fallback_nodes * compile_problem(problem).unknowns
+    )
+    context = replace(_context(problem, request), evolution=None)
+    small_budget = replace(budget, max_nodes=min(budget.max_nodes, most))
+    answer = _schedule(context, request, small_budget, None, allows_subdivision=False)
     if unstable and answer.status.converged:
         return answer
     return replace(answer, status=status, estimator=KnownEstimate(UNCHECKED), notes=answer.notes | notes)
 
 
-def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:
-    """What begins with more than it needs is followed without that, and judged by it."""
-    reduced = _reduced(problem, surplus)
-    # A contradiction shows in a rough solution as well as in a good one.
-    rough = replace(request, tol=max(request.tol, DEFAULT.loose))
-    if rough.tol > request.tol:
-        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), DEFAULT.rough)
+def _solve_without_redundant(
+    problem: Problem, redundant: list[Residual], request: Request, budget: Budget
+) -> SolveResult:
+    """Drop redundant initial conditions, solve, then check them."""
+    reduced = _drop_conditions(problem, redundant)
+    # A loose tolerance is enough to detect a contradiction.
+    loose_request = replace(request, tol=max(request.tol, DEFAULT.loose_tol))
+    if loose_request.tol > request.tol:
+        answer = _check_dropped(
+            problem, redundant, request, _run(reduced, loose_request, budget), DEFAULT.unresolved_residual
+        )
         if answer.status is Status.NO_SOLUTION:
             return answer
-    return _judged_by(problem, surplus, request, _run(reduced, request, budget), 0.0)
+    return _check_dropped(problem, redundant, request, _run(reduced, request, budget), 0.0)
 
 
-def _decided(problem: Problem, twice: list[Residual], request: Request, budget: Budget) -> Answer | None:
-    """What the other conditions decide, where what is told twice holds too, or plainly does not.
+def _solve_with_redundant(
+    problem: Problem, redundant_boundary: list[Residual], request: Request, budget: Budget
+) -> SolveResult | None:
+    """Solve without redundant conditions, and return the result if these hold or are clearly violated.
 
-    None where nothing is known: what the others leave undetermined may be just what is told beside them.
+    None if the reduced problem does not converge: the dropped conditions may be needed.
     """
-    reduced = _reduced(problem, twice)
-    rough = replace(request, tol=max(request.tol, DEFAULT.loose))
-    answer = _run(reduced, rough, budget)
+    reduced = _drop_conditions(problem, redundant_boundary)
+    loose_request = replace(request, tol=max(request.tol, DEFAULT.loose_tol))
+    answer = _run(reduced, loose_request, budget)
     if not answer.status.converged:
         return None
-    judged = _judged_by(problem, twice, request, answer, DEFAULT.fits)
+    judged = _check_dropped(problem, redundant_boundary, request, answer, DEFAULT.max_solution_residual)
     if judged.status is Status.NO_SOLUTION:
         return judged
-    judged = _judged_by(problem, twice, request, _run(reduced, request, budget), 0.0)
+    judged = _check_dropped(problem, redundant_boundary, request, _run(reduced, request, budget), 0.0)
     return None if judged.status is Status.NO_SOLUTION else judged
 
 
-def _reduced(problem: Problem, surplus: list[Residual]) -> Problem:
-    """The problem without these conditions."""
-    names = {r.name for r in surplus}
-    labels = distinct([c.label for c in problem.conditions])
+def _drop_conditions(problem: Problem, redundant: list[Residual]) -> Problem:
+    """Return the problem without these conditions."""
+    names = {r.name for r in redundant}
+    labels = unique_labels([c.label for c in problem.conditions])
     kept = [c for c, label in zip(problem.conditions, labels, strict=True) if label not in names]
     return Problem(problem.domain, problem.equations, kept, parameters=dict(problem.parameters))
 
 
-def _judged_by(
-    problem: Problem, surplus: list[Residual], request: Request, answer: Answer, clearly: float
-) -> Answer:
-    """An answer with what it leaves of conditions that it was not asked for.
+def _check_dropped(
+    problem: Problem, redundant: list[Residual], request: Request, answer: SolveResult, clearly: float
+) -> SolveResult:
+    """Add the residuals of dropped conditions to a result.
 
-    Where that is known, and more than ``clearly`` relative to their terms, there is none.
+    If they exceed the tolerance and ``clearly``, relative to their terms, the status is NO_SOLUTION.
     """
-    part = replace(lower(problem), residuals=tuple(surplus))
+    dropped_problem = replace(compile_problem(problem), residuals=tuple(redundant))
     rng = np.random.default_rng(request.seed)
-    where = place(part, problem.domain, Points(1, _SURPLUS, _SURPLUS), rng)
+    where = place(dropped_problem, problem.domain, Points(1, _REDUNDANCY_POINTS, _REDUNDANCY_POINTS), rng)
     function = answer.space, answer.coefficients
-    # Zero that is missed by rounding is missed by all of it: what counts is how large u is elsewhere.
-    inside = np.asarray(problem.domain.interior(_SURPLUS, rng), dtype=float)
-    sizes = np.abs(unknowns_at(*function, inside, part.unknowns)).max(axis=1)
-    judged, _ = residuals_at(part, where, *function, box_of(problem.domain), sizes)
+    # For a homogeneous condition, scale the residual by max abs(u) in the interior.
+    inside = np.asarray(problem.domain.interior(_REDUNDANCY_POINTS, rng), dtype=float)
+    sizes = np.abs(unknowns_at(*function, inside, dropped_problem.unknowns)).max(axis=1)
+    judged, _ = residuals_at(dropped_problem, where, *function, box_of(problem.domain), sizes)
     norms = norms_by_name(judged)
     answer = replace(answer, residuals=answer.residuals | norms)
-    missed = max(n.relative for n in norms.values())
-    if missed <= max(10.0 * request.tol, DEFAULT.small, clearly) or not np.isfinite(answer.estimator().max):
+    violation = max(n.relative for n in norms.values())
+    if violation <= max(10.0 * request.tol, DEFAULT.rounding_residual, clearly) or not np.isfinite(
+        answer.estimator().max
+    ):
         return answer
     notes = answer.notes | {"told": {name: n.max for name, n in norms.items()}}
     return replace(answer, status=Status.NO_SOLUTION, estimator=KnownEstimate(UNCHECKED), notes=notes)
 
 
-def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
-    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol, extra, problem.derived)
-    return replace(bench, engine=request.engine)
+def _context(problem: Problem, request: Request, extra: Enrichment | None = None) -> ValidationContext:
+    context = ValidationContext.of(
+        compile_problem(problem), problem.domain, request.seed, request.tol, extra, problem.value_cache
+    )
+    return replace(context, engine=request.engine)
 
 
-def _given_bench(problem: Problem, request: Request) -> Bench:
-    bench = _bench(problem, request, Enrichment(request.enrich))
-    materials = materials_of(problem)
-    return bench if materials is None else bench.in_pieces(materials)
+def _given_context(problem: Problem, request: Request) -> ValidationContext:
+    context = _context(problem, request, Enrichment(request.enrich))
+    decomposition = subdomain_decomposition(problem)
+    return context if decomposition is None else context.on_subdomains(decomposition)
 
 
-def _searched(
-    bench: Bench,
+def _schedule(
+    context: ValidationContext,
     request: Request,
     budget: Budget,
-    later: Callable[[], Enrichment] | None,
-    around: Callable[[], Bench | None] | None = None,
+    weak_enrichment: Callable[[], Enrichment] | None,
+    hole_context: Callable[[], ValidationContext | None] | None = None,
     *,
-    whole: Bench | None = None,
-    divided: bool = True,
-) -> Answer:
-    engine = _watched(request, budget)
-    bench, whole = replace(bench, engine=engine), None if whole is None else replace(whole, engine=engine)
-    search = Search(bench, budget, request.points, request.method, request.guess, later, around)
-    search.whole, search.divided = whole, divided
-    search.run()
-    best, error = search.best, search.error
-    assert best is not None  # run() makes at least one attempt
+    undivided: ValidationContext | None = None,
+    allows_subdivision: bool = True,
+) -> SolveResult:
+    engine = _engine_for(request, budget)
+    context, undivided = (
+        replace(context, engine=engine),
+        None if undivided is None else replace(undivided, engine=engine),
+    )
+    scheduler = StrategyScheduler(
+        context, budget, request.points, request.method, request.guess, weak_enrichment, hole_context
+    )
+    scheduler.undivided_context, scheduler.allows_subdivision = undivided, allows_subdivision
+    scheduler.run()
+    best, error = scheduler.best, scheduler.error
+    assert best is not None  # run() computes at least one candidate
     assert best.best is not None
     notes = dict(best.notes)
-    status = _agreeing(search.status, best, error)
-    if "stopped" in notes and search.status is not Status.STOPPED:
-        error = UNCHECKED  # it was cut off, and nothing bounds the error of what is not there
-    if search.lost:
-        notes["engine"] = search.lost
+    status = _consistent_status(scheduler.status, best, error)
+    if "stopped" in notes and scheduler.status is not Status.INCOMPLETE:
+        error = UNCHECKED  # the solution is incomplete, and nothing bounds the error of the missing part
+    if scheduler.engine_failure:
+        notes["engine"] = scheduler.engine_failure
     scales = best.scales(best.best)
-    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("layers", ()))
+    notes["lost"] = _time_of_total_loss(
+        error, float(np.max(scales, initial=0.0)), best.best, notes.get("layers", ())
+    )
     return _answer(best.best, status, KnownEstimate(error), tuple(budget.history), notes)
 
 
-def _watched(request: Request, budget: Budget) -> Engine:
-    """The engine of one solve, with its deadline and its progress."""
+def _engine_for(request: Request, budget: Budget) -> Engine:
+    """Return the engine of one solve, with its deadline and progress callback."""
     limit = request.time_limit
     check = None if limit is None else budget.check
-    return request.engine.watched(check, budget.tell_share, None if limit is None else request.began + limit)
+    return request.engine.for_solve(
+        check, budget.report_engine_progress, None if limit is None else request.began + limit
+    )
 
 
-def _agreeing(status: Status, best: Plan, error: ErrorEstimate) -> Status:
-    """The status, or one that agrees with the estimated error: said here of all plans alike.
+def _consistent_status(status: Status, best: Strategy, error: ErrorEstimate) -> Status:
+    """Return the status, or one that is consistent with the estimated error.
 
-    TOLERANCE means an estimate within the tolerance. FLOOR means one that rounding explains: as small as
-    ``limits.small``, or not above what rounding in the equations does to the solution; in an evolution at
-    some time, since perturbations may grow after it.
+    TOLERANCE means an estimate within the tolerance. ROUNDING_LIMIT means one that rounding explains: at most
+    ``thresholds.rounding_residual``, or the effect of rounding in the equations; in an evolution at some
+    time, since perturbations may grow after it.
     """
-    found, bench = best.best, best.bench
+    found, context = best.best, best.context
     assert found is not None
-    excess = best.excess(found, error)
-    if status is Status.TOLERANCE and excess > bench.tol:
-        return Status.SLOW
-    if status is not Status.FLOOR:
+    excess = best.relative_error(found, error)
+    if status is Status.TOLERANCE and excess > context.tol:
+        return Status.SLOW_CONVERGENCE
+    if status is not Status.ROUNDING_LIMIT:
         return status
     scales = best.scales(found)
-    moved = bench.rounding(found.sizes)
+    rounding_shift = context.rounding(found.magnitudes)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = 0.0 if moved is None else float(np.nan_to_num(moved / scales).max(initial=0.0))
-    least = min((e for _, e in error.history), default=math.inf) / max(float(scales.max(initial=0.0)), 1e-300)
-    explained = min(excess, least) <= max(bench.limits.small, bench.limits.misfit * share)
-    return status if explained else Status.SLOW
+        rounding_share = (
+            0.0 if rounding_shift is None else float(np.nan_to_num(rounding_shift / scales).max(initial=0.0))
+        )
+    smallest_error = min((e for _, e in error.history), default=math.inf) / max(
+        float(scales.max(initial=0.0)), 1e-300
+    )
+    is_explained = min(excess, smallest_error) <= max(
+        context.thresholds.rounding_residual, context.thresholds.condition_error_factor * rounding_share
+    )
+    return status if is_explained else Status.SLOW_CONVERGENCE
 
 
-def _lost(
+def _time_of_total_loss(
     error: ErrorEstimate,
     size: float,
-    found: Attempt | None = None,
+    found: Candidate | None = None,
     layers: tuple[tuple[float, float], ...] = (),
 ) -> float | None:
-    """The time from which no digit is left, if there is one; in layers nothing is promised."""
-    if not error.history or max(e for _, e in error.history) <= DEFAULT.fits * size:
+    """Return the time from which no digit is correct, if there is one; times in ``layers`` are ignored."""
+    if not error.history or max(e for _, e in error.history) <= DEFAULT.max_solution_residual * size:
         return None
     times, errors = np.array(error.history).T
     sizes = np.full(len(times), size)
-    if found is not None and found.space.is_line:
-        # What grew out of an error is no size to measure it by: what counts is what was there before.
+    if found is not None and found.space.is_time_only:
+        # Scale by the largest earlier |u|: later values may have grown out of the error itself.
         order = np.argsort(times)
-        u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
+        u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.magnitudes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
-    gone = errors > DEFAULT.fits * sizes
+    is_lost = errors > DEFAULT.max_solution_residual * sizes
     for a, b in layers:
-        gone &= (times < min(a, b)) | (times > max(a, b))
-    late = np.flatnonzero(gone)
-    # What is lost at the very end is not lost after it.
-    return float(times[late[0]]) if len(late) and late[0] < len(times) - 1 else None
+        is_lost &= (times < min(a, b)) | (times > max(a, b))
+    lost_indices = np.flatnonzero(is_lost)
+    # A loss at the last time only does not count.
+    return float(times[lost_indices[0]]) if len(lost_indices) and lost_indices[0] < len(times) - 1 else None
 
 
-def _as_given(problem: Problem, request: Request, budget: Budget) -> Answer:
-    """Exactly the given basis; the error is estimated when it is asked for."""
-    bench, spec, method = _given(problem, request)
-    watched = replace(bench, engine=_watched(request, budget))
+def _solve_as_given(problem: Problem, request: Request, budget: Budget) -> SolveResult:
+    """Solve with the given basis; the error is estimated on demand."""
+    context, spec, method = _given_settings(problem, request)
+    watched = replace(context, engine=_engine_for(request, budget))
     try:
-        found = attempt(watched, spec, request.points, method, key=0)
+        found = compute_candidate(watched, spec, request.points, method, key=0)
     except MemoryError as reason:
         raise ProblemError(
             "basis",
-            expected="functions and points whose matrices fit into memory",
+            expected="a number of functions and points whose matrices fit into memory",
             got=f"{spec.size} functions for each unknown: {reason}",
-            remedy="Give fewer functions or points, more but smaller cells (Decomposed), or an engine.",
+            remedy="Use fewer functions or points, more but smaller cells (Decomposed), or an engine.",
         ) from reason
     status = found.outcome.status
-    if status is Status.SOLVED and not found.relative <= DEFAULT.holds:
+    if status is Status.SOLVED and not found.relative_residual <= DEFAULT.max_resolved_residual:
         status = Status.UNRESOLVED
     return _answer(found, status, SecondSolve(problem, request, found), (), {})
 
 
-def _given(problem: Problem, request: Request) -> tuple[Bench, Choice, Method]:
+def _given_settings(problem: Problem, request: Request) -> tuple[ValidationContext, Choice, Method]:
     assert request.basis is not None
-    bench, method = _given_bench(problem, request), request.method
-    spec = bench.extra.joined(cast("BasisSpec", request.basis)) if bench.extra else request.basis
+    context, method = _given_context(problem, request), request.method
+    spec = (
+        context.enrichment.added_to(cast("BasisSpec", request.basis)) if context.enrichment else request.basis
+    )
     if method is None:
-        method = StructuredLeastSquares() if bench.lowered.is_linear else GaussNewton()
-    return bench, spec, method
+        method = StructuredLeastSquares() if context.compiled.is_linear else GaussNewton()
+    return context, spec, method
 
 
 @dataclass(frozen=True)
 class SecondSolve:
-    """The estimator of a solution with a given basis: it solves once more, at another scale and seed."""
+    """Estimator of a solution with a given basis: solves again at another scale and seed."""
 
     problem: Problem
     request: Request
-    found: Attempt
+    found: Candidate
 
     def __call__(self) -> ErrorEstimate:
-        bench, spec, method = _given(self.problem, self.request)
-        # At other points, too: given ones may be few. The client may be closed by now.
-        bench = replace(bench, engine=bench.engine.available)
-        second = attempt(bench, rescaled(spec), self.request.points, method, key=1)
-        error = compare(self.found.function, second.function, bench.lowered.unknowns, bench.where)
-        return at_least(error, misfits(bench, self.found.residuals))
+        context, spec, method = _given_settings(self.problem, self.request)
+        # At other points, because the given ones may be few. The client may be closed by now.
+        context = replace(context, engine=context.engine.available)
+        second = compute_candidate(context, rescaled(spec), self.request.points, method, key=1)
+        error = compare(
+            self.found.function, second.function, context.compiled.unknowns, context.comparison_points
+        )
+        return with_lower_bound(error, condition_errors(context, self.found.residuals))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Workers belong to the process that solves.
-        return {**vars(self), "request": replace(self.request, engine=HERE, guess=None)}
+        # The engine belongs to the process that solves and is not pickled.
+        return {**vars(self), "request": replace(self.request, engine=LOCAL, guess=None)}
 
 
 def _answer(
-    found: Attempt,
+    found: Candidate,
     status: Status,
     error: Callable[[], ErrorEstimate],
     history: tuple[Progress, ...],
     notes: dict[str, Any],
-) -> Answer:
+) -> SolveResult:
     coefficients = found.w[: found.space.columns]
-    return Answer(
+    return SolveResult(
         found.space,
         coefficients,
         status,

@@ -1,4 +1,4 @@
-"""One loop over plans, one budget: what promises the tolerance soonest is done next."""
+"""Scheduler of strategies: the one expected to reach the tolerance first is advanced next."""
 
 from __future__ import annotations
 
@@ -8,154 +8,170 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pibls.adaptive.box_detection import boxed_in
+from pibls.adaptive.box_detection import box_problem_of
 from pibls.adaptive.budget import Budget, OutOfTimeError, Progress
-from pibls.adaptive.candidate import Attempt
-from pibls.adaptive.random_features.strategy import WavePlan
-from pibls.adaptive.singular.enrich import Enrichment
-from pibls.adaptive.strategy import Offer, Plan
-from pibls.adaptive.thresholds import LOOP, PRODUCTS
-from pibls.adaptive.validation.agreement import are_the_same
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.candidate import Candidate
+from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
+from pibls.adaptive.singular.enrichment import Enrichment
+from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.thresholds import SCHEDULER, TENSOR_PRODUCTS
+from pibls.adaptive.validation.agreement import are_same_function
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import UNCHECKED, ErrorEstimate
-from pibls.analysis.holes.holes import Around
+from pibls.analysis.holes.enrichment import HoleEnrichment
 from pibls.assembly.points import Points
-from pibls.deadline import asked
 from pibls.errors import ProblemError
-from pibls.interruption import delivered, raise_lost
 from pibls.linalg.tree.engine import EngineLostError
 from pibls.nonlinear import GaussNewton, Method
+from pibls.runtime.deadline import deadline
+from pibls.runtime.interruption import clear_pending_interrupt, raise_pending_interrupt
 from pibls.spaces import Space
 from pibls.status import Status
 
 
 @dataclass
-class Search:
-    """The state of an automatic solve; the best of its plans is what was found so far at any moment."""
+class StrategyScheduler:
+    """State of an automatic solve: the strategies, and the best candidate found so far."""
 
-    bench: Bench
+    context: ValidationContext
     budget: Budget
     points: Points | None = None
     method: Method | None = None
     guess: Space | None = None
-    later: Callable[[], Enrichment] | None = None
-    """What weak corners and holes bring, tried when nothing else is nearly there."""
-    around: Callable[[], Bench | None] | None = None
-    """The problem with waves around the holes of its domain, tried at the same time."""
-    whole: Bench | None = None
-    """The problem without its pieces, where it is one: kinks may be less than what is asked for."""
-    divided: bool = True
-    """Whether domain and time may be divided."""
-    plans: list[Plan] = field(default_factory=list)
+    weak_enrichment: Callable[[], Enrichment] | None = None
+    """Functions of weak corners and holes, tried if no strategy is about to reach the tolerance."""
+    hole_context: Callable[[], ValidationContext | None] | None = None
+    """The problem with functions around the holes of its domain, tried at the same time."""
+    undivided_context: ValidationContext | None = None
+    """The problem without subdomains, if they are optional: kinks may be below the tolerance."""
+    allows_subdivision: bool = True
+    """Whether the domain and the time interval may be subdivided."""
+    strategies: list[Strategy] = field(default_factory=list)
     status: Status = Status.NODE_LIMIT
-    winner: Plan | None = None
-    awaited: Plan | None = None
-    """What mostly ends it: all that divides the domain, and takes a while to import, is not asked before."""
-    weak: Plan | None = None
-    _minima: list[Attempt] = field(default_factory=list)
-    """Where Newton's method ended with a residual that is left everywhere."""
-    lost: str = ""
-    """Why the engine was lost, if it was."""
+    accepted: Strategy | None = None
+    primary: Strategy | None = None
+    """Strategy that usually suffices: those that subdivide the domain, which are slow to import, are
+    created only when it does not."""
+    weak_corner_strategy: Strategy | None = None
+    _local_minima: list[Candidate] = field(default_factory=list)
+    """Results of Newton's method with a large residual everywhere."""
+    engine_failure: str = ""
+    """Reason for which the engine was lost, if it was."""
 
-    def _begin(self) -> None:
-        """The plans that there are for such a problem."""
-        self.plans = [self._waves(self.bench)]
-        if self.bench.pieced is not None:
-            # What corners bring costs little beside all pieces; and nothing else knows of these.
-            extra = replace(self.bench.extra, around=Around())
-            self.plans = [self._waves(self.bench, extra)]
-            if self.whole is not None and self.points is None and self.method is None:
-                self.plans += self._followed(self.whole)
+    def _create_strategies(self) -> None:
+        """Create the strategies for the problem."""
+        self.strategies = [self._random_feature_strategy(self.context)]
+        if self.context.subdomains is not None:
+            # Corner functions cost little compared with all subdomains, and no other strategy supports those.
+            enrichment = replace(self.context.enrichment, hole_functions=HoleEnrichment())
+            self.strategies = [self._random_feature_strategy(self.context, enrichment)]
+            if self.undivided_context is not None and self.points is None and self.method is None:
+                self.strategies += self._time_window_strategies(self.undivided_context)
             return
-        if self.bench.extra.strong:
-            # Beside a corner of a system nothing is gained by waves alone.
-            alone = bool(self.bench.extra.fields)
-            self.plans = [*([] if alone else self.plans), self._waves(self.bench, self.bench.extra)]
-        faces = self.bench.lowered.interfaces
-        if not self.divided or self.points is not None or self.method is not None:
+        if self.context.enrichment.is_essential:
+            # At corners of systems random features alone gain nothing.
+            alone = bool(self.context.enrichment.vector_functions)
+            self.strategies = [
+                *([] if alone else self.strategies),
+                self._random_feature_strategy(self.context, self.context.enrichment),
+            ]
+        faces = self.context.compiled.interfaces
+        if not self.allows_subdivision or self.points is not None or self.method is not None:
             return
-        orbit = self._orbit()
-        if not self.bench.extra.strong and not faces.planes and (orbit or self.bench.evolution is None):
-            self.awaited = orbit[0] if orbit else self.plans[0]
-            self.plans += orbit
+        ode_strategies = self._ode_strategies()
+        if (
+            not self.context.enrichment.is_essential
+            and not faces.planes
+            and (ode_strategies or self.context.evolution is None)
+        ):
+            self.primary = ode_strategies[0] if ode_strategies else self.strategies[0]
+            self.strategies += ode_strategies
             return
-        able = orbit + self._divided()
-        # Across a jump no wave is smooth: there, only what has faces there will do.
-        if faces.planes and able and (faces.inside or self.bench.evolution is not None):
-            self.plans, self.later, self.around = able, None, None
+        subdividing = ode_strategies + self._subdivision_strategies()
+        # The solution is not smooth across a jump: only discretizations with faces there converge.
+        if faces.planes and subdividing and (faces.in_equations or self.context.evolution is not None):
+            self.strategies, self.weak_enrichment, self.hole_context = subdividing, None, None
         else:
-            self.plans += able
+            self.strategies += subdividing
 
-    def _is_over(self, first: Plan) -> bool:
-        """Whether others might be quicker, as soon as waves need long, or might find what these do not."""
-        offer = first.offer()
-        return offer is None or first.made_no_progress or offer.remaining >= min(PRODUCTS.usual.values())
+    def _needs_alternatives(self, first: Strategy) -> bool:
+        """Whether the first strategy ends, stagnates, or is slow enough that others may be faster."""
+        estimate = first.estimate_cost()
+        return (
+            estimate is None
+            or first.is_stagnating
+            or estimate.remaining >= min(TENSOR_PRODUCTS.typical_work.values())
+        )
 
-    def _orbit(self) -> list[Plan]:
-        """That of an ordinary evolution."""
-        if self.bench.evolution is None or self.bench.lowered.dimension > 1:
+    def _ode_strategies(self) -> list[Strategy]:
+        """Return the strategy for ordinary differential equations, if it applies."""
+        if self.context.evolution is None or self.context.compiled.dimension > 1:
             return []
-        from pibls.adaptive.ode.strategy import OrbitPlan
+        from pibls.adaptive.ode.strategy import ODEStrategy
 
-        orbit = OrbitPlan(self.bench, self.budget)
-        return [] if orbit.offer() is None else [orbit]
+        strategy = ODEStrategy(self.context, self.budget)
+        return [] if strategy.estimate_cost() is None else [strategy]
 
-    def _divided(self) -> list[Plan]:
-        """Plans that divide the domain, or follow an evolution."""
-        from pibls.adaptive.cells.strategy import CellPlan
+    def _subdivision_strategies(self) -> list[Strategy]:
+        """Return the strategies that subdivide the domain or the time interval."""
+        from pibls.adaptive.cells.strategy import CellStrategy
 
-        divided = [
-            *self._followed(self.bench),
-            *self._products(),
-            CellPlan(self.bench, self.budget, guess=self.guess),
+        subdividing_strategies = [
+            *self._time_window_strategies(self.context),
+            *self._tensor_product_strategies(),
+            CellStrategy(self.context, self.budget, guess=self.guess),
         ]
-        return [plan for plan in divided if plan.offer() is not None]
+        return [strategy for strategy in subdividing_strategies if strategy.estimate_cost() is not None]
 
-    def _products(self) -> list[Plan]:
-        """Products along the axes, which take half a second to import: where there is no box, none."""
-        if boxed_in(self.bench) is None:
+    def _tensor_product_strategies(self) -> list[Strategy]:
+        """Return the tensor-product strategy on boxes; its import takes half a second."""
+        if box_problem_of(self.context) is None:
             return []
-        from pibls.adaptive.tensor_products.strategy import ProductPlan
+        from pibls.adaptive.tensor_products.strategy import TensorProductStrategy
 
-        return [ProductPlan(self.bench, self.budget, guess=self.guess)]
+        return [TensorProductStrategy(self.context, self.budget, guess=self.guess)]
 
-    def _followed(self, bench: Bench) -> list[Plan]:
-        """Plans that follow an evolution, which take a while to import: where there is none, none."""
-        if bench.evolution is None:
+    def _time_window_strategies(self, context: ValidationContext) -> list[Strategy]:
+        """Return the strategies that integrate an evolution in time windows; their import is slow."""
+        if context.evolution is None:
             return []
-        from pibls.adaptive.evolutions.strategy import WindowPlan
-        from pibls.adaptive.evolutions.time_discretizations import InMoments, InRooms
+        from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
+        from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace, GalerkinInSpace
 
         return [
-            WindowPlan(bench, self.budget, way=InMoments()),
-            WindowPlan(bench, self.budget, way=InRooms()),
+            TimeWindowStrategy(context, self.budget, discretization=CollocationInSpace()),
+            TimeWindowStrategy(context, self.budget, discretization=GalerkinInSpace()),
         ]
 
-    def _waves(self, bench: Bench, extra: Enrichment | None = None) -> WavePlan:
-        more: dict[str, Any] = {} if extra is None else {"extra": extra, "tries": 1}
-        return WavePlan(bench, self.budget, points=self.points, method=self.method, guess=self.guess, **more)
+    def _random_feature_strategy(
+        self, context: ValidationContext, enrichment: Enrichment | None = None
+    ) -> RandomFeatureStrategy:
+        more: dict[str, Any] = {} if enrichment is None else {"enrichment": enrichment, "stagnation_count": 1}
+        return RandomFeatureStrategy(
+            context, self.budget, points=self.points, method=self.method, guess=self.guess, **more
+        )
 
     def run(self) -> None:
-        """Search; an interruption ends it with the best so far, if there is one."""
+        """Run the strategies; an interruption ends with the best candidate so far, if there is one."""
         try:
-            more = self.plans
-            self._begin()
-            self.plans += more
+            more = self.strategies
+            self._create_strategies()
+            self.strategies += more
             if self._has_unlocated_jumps:
                 self.status = Status.DISCONTINUOUS_DATA
             else:
-                self._spend()
-            raise_lost()
+                self._run_strategies()
+            raise_pending_interrupt()
         except KeyboardInterrupt:
             if self.found is None:
                 raise
-            delivered()
+            clear_pending_interrupt()
             self.status = Status.INTERRUPTED
         except OutOfTimeError:
             self.status = Status.TIME_LIMIT
-            with asked(None):
-                for plan in self.plans:
-                    plan.conclude()
+            with deadline(None):
+                for strategy in self.strategies:
+                    strategy.finalize_from_history()
         except MemoryError:
             if self.found is None:
                 raise
@@ -163,181 +179,225 @@ class Search:
         except EngineLostError as reason:
             if self.found is None:
                 raise
-            self.status, self.lost = Status.INTERRUPTED, str(reason)
+            self.status, self.engine_failure = Status.INTERRUPTED, str(reason)
         if self.found is None:
-            # A few waves, whatever they are worth: there is always an answer, with what it is worth.
-            few = min(LOOP.few * self.bench.lowered.unknowns, self.budget.max_nodes)
-            free = replace(self.budget, time_limit=None, max_nodes=few)
-            newton = GaussNewton(rounds=0, continuation=0, max_steps=LOOP.steps)
-            waves = WavePlan(self.bench, free, newton=newton)
-            least = waves.least_nodes
-            if least > self.budget.max_nodes:
+            # Fallback with few random features: there is always a result, with its residuals.
+            fallback_nodes = min(
+                SCHEDULER.fallback_nodes * self.context.compiled.unknowns, self.budget.max_nodes
+            )
+            fallback_budget = replace(self.budget, time_limit=None, max_nodes=fallback_nodes)
+            newton = GaussNewton(rounds=0, continuation=0, max_steps=SCHEDULER.fallback_steps)
+            fallback = RandomFeatureStrategy(self.context, fallback_budget, newton=newton)
+            min_nodes = fallback.min_nodes
+            if min_nodes > self.budget.max_nodes:
                 raise ProblemError(
                     "max_nodes",
-                    expected=f"at least {least} for this problem",
+                    expected=f"at least {min_nodes} for this problem",
                     got=self.budget.max_nodes,
-                    remedy="Fewer functions make no basis: raise max_nodes.",
+                    remedy="The problem needs at least one basis function of each kind: raise max_nodes.",
                 )
-            free.max_nodes = max(few, least)
-            with asked(None):
-                waves.advance()
-            self.plans.append(waves)
+            fallback_budget.max_nodes = max(fallback_nodes, min_nodes)
+            with deadline(None):
+                fallback.advance()
+            self.strategies.append(fallback)
 
     @property
     def _has_unlocated_jumps(self) -> bool:
-        """Whether a Python function jumps at unknown places: no two solutions that agree say anything."""
-        return self.bench.lowered.interfaces.unlocated > self.bench.tol
+        """Whether a Python function jumps at unknown places; two solutions may agree nevertheless."""
+        return self.context.compiled.interfaces.unlocated > self.context.tol
 
-    def _spend(self) -> None:
+    def _run_strategies(self) -> None:
         while True:
-            if self.awaited is not None and self._is_over(self.awaited):
-                self.awaited = None
-                self.plans += self._divided()
-            offers = [(plan, offer) for plan in self.plans if (offer := plan.offer()) is not None]
-            if self.later is not None and all(offer.remaining > LOOP.soon for _, offer in offers):
-                self._look_at_corners(self.later())
+            if self.primary is not None and self._needs_alternatives(self.primary):
+                self.primary = None
+                self.strategies += self._subdivision_strategies()
+            estimates = [
+                (strategy, estimate)
+                for strategy in self.strategies
+                if (estimate := strategy.estimate_cost()) is not None
+            ]
+            if self.weak_enrichment is not None and all(
+                estimate.remaining > SCHEDULER.corner_delay for _, estimate in estimates
+            ):
+                self._add_corner_strategy(self.weak_enrichment())
                 continue
-            if self.around is not None and all(offer.remaining > LOOP.soon for _, offer in offers):
-                self._look_around(self.around())
+            if self.hole_context is not None and all(
+                estimate.remaining > SCHEDULER.corner_delay for _, estimate in estimates
+            ):
+                self._add_hole_strategy(self.hole_context())
                 continue
-            if not offers or self._is_stuck(offers):
-                self._at_the_end()
+            if not estimates or self._is_exhausted(estimates):
+                self._set_final_status()
                 return
             known = self.found is not None
-            fitting = [(p, o) for p, o in offers if not known or p.affords(o.work)]
-            alone = self.bench.pieced is not None  # nothing else will ever do it: go on while there is room
-            hopeful = [pair for pair in fitting if alone or math.isfinite(pair[1].remaining)]
-            if not hopeful and len(fitting) < len(offers):
+            affordable = [(p, o) for p, o in estimates if not known or p.fits_budget(o.work)]
+            alone = (
+                self.context.subdomains is not None
+            )  # no other strategy applies: continue up to the limits
+            promising = [pair for pair in affordable if alone or math.isfinite(pair[1].remaining)]
+            if not promising and len(affordable) < len(estimates):
                 self.status = Status.TIME_LIMIT
-                self._settle()
-                # With that in hand, what may not fit is begun: it is ended in its middle if it does not.
-                fitting = hopeful = [
-                    (p, o) for p, o in offers if o.remaining < math.inf and p.may_fit(o.work)
+                self._finalize_best()
+                # With a fallback available, start candidates that may exceed the limit; they are aborted
+                # at the deadline.
+                affordable = promising = [
+                    (p, o) for p, o in estimates if o.remaining < math.inf and p.may_fit_budget(o.work)
                 ]
-                if self.winner is not None or not fitting:
+                if self.accepted is not None or not affordable:
                     return
-            plan, offer = min(fitting, key=lambda pair: pair[1].remaining)
-            # Waves that do not yet resolve a wave gain little, and then everything at once.
-            trifles = [(p, o) for p, o in fitting if o.work < LOOP.trifle * offer.remaining and p.is_gaining]
-            plan, offer = min(trifles, key=lambda pair: pair[1].work, default=(plan, offer))
-            if not hopeful and offer.work > 0.5 * self.budget.worked:
-                # What is not expected to help is not begun when it takes long, unless little is missing.
-                self._settle()
-                if self.winner is not None or self.best is not plan or not plan.is_within_reach:
-                    self._at_the_end()
+            strategy, estimate = min(affordable, key=lambda pair: pair[1].remaining)
+            # Random features converge slowly until they resolve an oscillation, and then fast.
+            cheap = [
+                (p, o)
+                for p, o in affordable
+                if o.work < SCHEDULER.cheap_fraction * estimate.remaining and p.is_improving
+            ]
+            strategy, estimate = min(cheap, key=lambda pair: pair[1].work, default=(strategy, estimate))
+            if not promising and estimate.work > 0.5 * self.budget.work_done:
+                # An expensive candidate that is not expected to help is computed only close to the tolerance.
+                self._finalize_best()
+                if self.accepted is not None or self.best is not strategy or not strategy.is_near_tolerance:
+                    self._set_final_status()
                     return
-            expected = self.budget.pace(plan) * offer.work
-            if self.found is not None and expected > max(self.budget.spent, LOOP.silence):
+            expected = self.budget.seconds_per_work(strategy) * estimate.work
+            if self.found is not None and expected > max(self.budget.spent, SCHEDULER.report_interval):
                 now = self.found
-                self.budget.tell(
-                    Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=expected)
+                self.budget.report(
+                    Progress(
+                        now.space.nodes, now.relative_residual, None, self.budget.spent, expected=expected
+                    )
                 )
-            plan.hear_of(self.found)
-            self._advance(plan)
-            if self._stays_at_a_minimum(plan):
-                self.status, self.winner = Status.NO_SOLUTION, plan
+            strategy.warm_start(self.found)
+            self._advance(strategy)
+            if self._repeats_local_minimum(strategy):
+                self.status, self.accepted = Status.NO_SOLUTION, strategy
                 return
-            at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < (
-                math.inf if plan.is_last_word else self.bench.limits.small
-            )
-            if at_floor and plan.is_last_word and self.around is not None:
-                before = len(self.plans)
-                self._look_around(self.around())
-                if len(self.plans) > before:
+            at_rounding_limit = strategy.status is Status.ROUNDING_LIMIT and strategy.relative_error(
+                _best_of(strategy), strategy.error
+            ) < (math.inf if strategy.is_conclusive else self.context.thresholds.rounding_residual)
+            if at_rounding_limit and strategy.is_conclusive and self.hole_context is not None:
+                before = len(self.strategies)
+                self._add_hole_strategy(self.hole_context())
+                if len(self.strategies) > before:
                     continue
-            # Of kinks that travel, windows have the last word where they are too small to be seen.
-            rough = plan.bench is self.whole and plan.status is Status.ROUGH
-            if plan.status is not None and (plan.status.final or at_floor) and not rough:
-                self.status, self.winner = plan.status, plan
+            # For propagating discontinuities below the resolution, accept the time-stepping result.
+            is_incompatible = (
+                strategy.context is self.undivided_context and strategy.status is Status.INCOMPATIBLE_DATA
+            )
+            if (
+                strategy.status is not None
+                and (strategy.status.final or at_rounding_limit)
+                and not is_incompatible
+            ):
+                self.status, self.accepted = strategy.status, strategy
                 return
 
-    def _advance(self, plan: Plan) -> None:
-        """Make the next attempt of a plan; one that memory is not enough for ends it with what it has."""
+    def _advance(self, strategy: Strategy) -> None:
+        """Compute the next candidate of a strategy; if memory does not suffice, the strategy ends."""
         try:
-            plan.advance()
+            strategy.advance()
         except MemoryError:
-            plan.status = Status.MEMORY_LIMIT
+            strategy.status = Status.MEMORY_LIMIT
             with suppress(MemoryError):
-                plan.conclude()
+                strategy.finalize_from_history()
 
-    def _stays_at_a_minimum(self, plan: Plan) -> bool:
-        """Whether Newton's method ended at one local minimum of the residual in three spaces.
+    def _repeats_local_minimum(self, strategy: Strategy) -> bool:
+        """Whether Newton's method ended at the same local minimum of the residual in three spaces.
 
-        A minimum that stays where it is, and stays as high, when functions are added is one of the equations
-        and not of a basis; what is merely not resolved changes, or is left in a few places.
+        A minimum whose position and value do not change when functions are added is a property of the
+        equations; an unresolved one changes, or has a large residual in a few places only.
         """
-        bench = self.bench
-        alone = bench.evolution is not None or bench.pieced is not None
-        if bench.lowered.is_linear or alone or not plan.seen:
+        context = self.context
+        alone = context.evolution is not None or context.subdomains is not None
+        if context.compiled.is_linear or alone or not strategy.recent:
             return False
-        now = plan.seen[-1]
-        if now.outcome.status is not Status.STALLED or not now.relative > bench.limits.contradiction:
+        now = strategy.recent[-1]
+        if (
+            now.outcome.status is not Status.STALLED
+            or not now.relative_residual > context.thresholds.min_contradiction_residual
+        ):
             return False
         worst = max(now.residuals.values(), key=lambda n: n.relative)
-        if worst.rms < 0.1 * worst.max or any(now is other for other in self._minima):
+        if worst.rms < 0.1 * worst.max or any(now is other for other in self._local_minima):
             return False
-        same = [other for other in self._minima if are_the_same(now, other, bench.limits.settled)]
-        self._minima.append(now)
-        return len({a.space.columns for a in (now, *same)}) >= LOOP.minima
+        matching = [
+            other
+            for other in self._local_minima
+            if are_same_function(now, other, context.thresholds.max_unchanged)
+        ]
+        self._local_minima.append(now)
+        return len({a.space.columns for a in (now, *matching)}) >= SCHEDULER.repeated_minima
 
-    def _is_stuck(self, offers: list[tuple[Plan, Offer]]) -> bool:
-        """Whether all that is left found nothing, and has no hope or would only find the same again."""
-        if self.bench.lowered.is_linear or self.bench.evolution is not None:
+    def _is_exhausted(self, estimates: list[tuple[Strategy, CostEstimate]]) -> bool:
+        """Whether all remaining strategies fail, and are not expected to find another function."""
+        if self.context.compiled.is_linear or self.context.evolution is not None:
             return False
-        hopeless = all(math.isinf(offer.remaining) for _, offer in offers)
-        nothing = all(plan.finds_nothing for plan, _ in offers)
-        return nothing and (hopeless or any(plan.is_stuck for plan, _ in offers))
+        hopeless = all(math.isinf(estimate.remaining) for _, estimate in estimates)
+        all_fail = all(strategy.newton_fails for strategy, _ in estimates)
+        return all_fail and (hopeless or any(strategy.repeats_same_function for strategy, _ in estimates))
 
-    def _look_around(self, bench: Bench | None) -> None:
-        """Try waves around the holes too."""
-        self.around = None
-        if bench is not None:
-            self.plans.append(self._waves(bench, replace(bench.extra, around=Around())))
+    def _add_hole_strategy(self, context: ValidationContext | None) -> None:
+        """Add a strategy with functions around holes."""
+        self.hole_context = None
+        if context is not None:
+            self.strategies.append(
+                self._random_feature_strategy(
+                    context, replace(context.enrichment, hole_functions=HoleEnrichment())
+                )
+            )
 
-    def _look_at_corners(self, extra: Enrichment) -> None:
-        """Try what weak corners and holes bring too."""
-        self.later = None
-        if extra:
-            self.weak = self._waves(self.bench.judging(extra), extra)
-            self.plans.append(self.weak)
+    def _add_corner_strategy(self, enrichment: Enrichment) -> None:
+        """Add a strategy with functions of weak corners and holes."""
+        self.weak_enrichment = None
+        if enrichment:
+            self.weak_corner_strategy = self._random_feature_strategy(
+                self.context.with_enrichment(enrichment), enrichment
+            )
+            self.strategies.append(self.weak_corner_strategy)
 
-    def _settle(self) -> None:
-        """The best that was found is compared with a second solution: better late than no estimate."""
-        having = [plan for plan in self.plans if plan.best is not None]
-        if self.winner is not None or not having:
+    def _finalize_best(self) -> None:
+        """Compare the best candidate with a companion solution, if it has no estimate yet."""
+        with_candidate = [strategy for strategy in self.strategies if strategy.best is not None]
+        if self.accepted is not None or not with_candidate:
             return
-        # An estimate that was made speaks for a plan, but not against one whose equations hold better.
-        best, closest = self.best, min(having, key=lambda p: _of(p).relative)
-        for plan in (closest, best):
-            if plan is None or plan.status is not None:
+        # The strategy with the smallest residual is finalized too: it may have no estimate yet.
+        best, closest = self.best, min(with_candidate, key=lambda p: _best_of(p).relative_residual)
+        for strategy in (closest, best):
+            if strategy is None or strategy.status is not None:
                 continue
-            plan.settle()
-            # That nothing solves it is said of a problem only by what was best before.
-            if plan.status is not None and plan.status.final and (plan is best or plan.status.converged):
-                self.status, self.winner = plan.status, plan
+            strategy.finalize()
+            # NO_SOLUTION is accepted only from the strategy that was best before.
+            if (
+                strategy.status is not None
+                and strategy.status.final
+                and (strategy is best or strategy.status.converged)
+            ):
+                self.status, self.accepted = strategy.status, strategy
                 return
 
-    def _at_the_end(self) -> None:
-        """Nothing more is to be tried."""
-        self._settle()
-        if self.winner is not None:
+    def _set_final_status(self) -> None:
+        """Determine the status when all strategies have ended."""
+        self._finalize_best()
+        if self.accepted is not None:
             return
-        ended = [plan.status for plan in self.plans if plan.status is not None]
-        if self.best is not None and self.best.status is Status.ROUGH:
-            self.status = Status.ROUGH
+        final_statuses = [strategy.status for strategy in self.strategies if strategy.status is not None]
+        if self.best is not None and self.best.status is Status.INCOMPATIBLE_DATA:
+            self.status = Status.INCOMPATIBLE_DATA
             return
-        for status in (Status.STOPPED, Status.MEMORY_LIMIT, Status.FLOOR, Status.NO_SOLUTION):
-            if status in ended:
+        for status in (Status.INCOMPLETE, Status.MEMORY_LIMIT, Status.ROUNDING_LIMIT, Status.NO_SOLUTION):
+            if status in final_statuses:
                 self.status = status
                 return
-        # What is added for weak corners explains no contradiction: it has no say in this.
-        usual = [plan for plan in self.plans if plan is not self.weak]
-        poor = self.found is None or self.found.relative > self.bench.limits.rough
+        # Functions of weak corners do not resolve a contradiction: their strategy is not counted.
+        counted = [strategy for strategy in self.strategies if strategy is not self.weak_corner_strategy]
+        is_unresolved = (
+            self.found is None or self.found.relative_residual > self.context.thresholds.unresolved_residual
+        )
         if (
-            self.bench.pieced is None
-            and self.bench.lowered.is_linear
-            and poor
-            and all(plan.made_no_progress for plan in usual)
+            self.context.subdomains is None
+            and self.context.compiled.is_linear
+            and is_unresolved
+            and all(strategy.is_stagnating for strategy in counted)
         ):
             self.status = Status.NO_SOLUTION
             return
@@ -346,42 +406,42 @@ class Search:
             self.status = Status.STALLED
             return
         best = self.best
-        at_limit = best is None or best.offer() is None
-        self.status = Status.NODE_LIMIT if at_limit else Status.SLOW
+        at_limit = best is None or best.estimate_cost() is None
+        self.status = Status.NODE_LIMIT if at_limit else Status.SLOW_CONVERGENCE
 
     @property
-    def best(self) -> Plan | None:
-        """The plan that has found most."""
-        if self.winner is not None:
-            return self.winner
-        having = [plan for plan in self.plans if plan.best is not None]
-        if not having:
+    def best(self) -> Strategy | None:
+        """The strategy with the smallest estimated error, then the smallest residual."""
+        if self.accepted is not None:
+            return self.accepted
+        with_candidate = [strategy for strategy in self.strategies if strategy.best is not None]
+        if not with_candidate:
             return None
-        return min(having, key=self._rank)
+        return min(with_candidate, key=self._rank)
 
-    def _rank(self, plan: Plan) -> tuple[float, float]:
-        found = _of(plan)
-        return plan.excess(found, plan.error), found.relative
+    def _rank(self, strategy: Strategy) -> tuple[float, float]:
+        found = _best_of(strategy)
+        return strategy.relative_error(found, strategy.error), found.relative_residual
 
     @property
-    def found(self) -> Attempt | None:
+    def found(self) -> Candidate | None:
         best = self.best
         return None if best is None else best.best
 
     @property
     def error(self) -> ErrorEstimate:
-        """The estimate, withheld where the equations do not hold: then no comparison bounds the error."""
+        """The error estimate; none if the equations do not hold, because a comparison then bounds nothing."""
         best = self.best
         if best is None or best.best is None:
             return UNCHECKED
         if (
             self.status in (Status.UNDETERMINED, Status.NO_SOLUTION, Status.DISCONTINUOUS_DATA)
-            or best.best.relative > self.bench.limits.fits
+            or best.best.relative_residual > self.context.thresholds.max_solution_residual
         ):
             return UNCHECKED
         return best.error
 
 
-def _of(plan: Plan) -> Attempt:
-    assert plan.best is not None
-    return plan.best
+def _best_of(strategy: Strategy) -> Candidate:
+    assert strategy.best is not None
+    return strategy.best

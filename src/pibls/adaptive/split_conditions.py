@@ -1,7 +1,7 @@
-r"""u = g with a g that jumps or bends within a side: several conditions, each on its part of the side.
+r"""Splitting of conditions u = g with a piecewise g into one condition for each part of the side.
 
-Where values jump, or bend, a side has a corner of its own: what that brings is known where two conditions
-meet (`diagnose.corners.clashes`), and is not where one formula says both.
+A jump or kink of the values on a side acts as a corner. Its singular functions are known where two conditions
+meet (`analysis.corners.compatibility`), but not inside a single condition.
 """
 
 from __future__ import annotations
@@ -16,48 +16,51 @@ from sympy.logic.boolalg import Boolean
 from pibls.adaptive.evolution import evolution_of
 from pibls.geometry import time_of
 from pibls.problem import Problem
-from pibls.problem.forms.lowering import lower
-from pibls.problem.regions.on import probe, region_of
+from pibls.problem.forms.compilation import compile_problem
+from pibls.problem.regions.selection import boundary_probes, region_of
 
-_SWITCHING = (sp.Piecewise, sp.Heaviside, sp.sign, sp.Abs, sp.Max, sp.Min)
+_PIECEWISE = (sp.Piecewise, sp.Heaviside, sp.sign, sp.Abs, sp.Max, sp.Min)
 
 
-def with_divided_sides(problem: Problem) -> Problem:
-    """The same problem; what in the plane changes its law on a side is told part by part."""
+def split_piecewise_conditions(problem: Problem) -> Problem:
+    """Return the problem with piecewise conditions in 2D split at their breakpoints."""
     if len(problem.coordinates) != 2 or time_of(problem.domain) is not None or problem.parameters:
         return problem
-    return problem.once("sided", lambda: _divided(problem))
+    return problem.cached("sided", lambda: _split(problem))
 
 
-def _divided(problem: Problem) -> Problem:
+def _split(problem: Problem) -> Problem:
     if any(s.form.switches for s in problem.statements[: len(problem.equations)]):
-        return problem  # what interfaces bring where they end is known from whole sides
-    told = [part for c in problem.conditions for part in _parts(c, problem)]
-    # What begins with values that jump is an evolution from one beginning.
-    if len(told) == len(problem.conditions) or evolution_of(lower(problem), problem.domain) is not None:
+        return problem  # singular functions at the ends of interfaces are derived from undivided sides
+    conditions = [part for c in problem.conditions for part in _split_condition(c, problem)]
+    # The initial condition of an evolution is not split.
+    if (
+        len(conditions) == len(problem.conditions)
+        or evolution_of(compile_problem(problem), problem.domain) is not None
+    ):
         return problem
-    return Problem(problem.domain, problem.equations, told)
+    return Problem(problem.domain, problem.equations, conditions)
 
 
-def _parts(condition: Any, problem: Problem) -> list[Any]:
+def _split_condition(condition: Any, problem: Problem) -> list[Any]:
     value, on = getattr(condition, "value", None), getattr(condition, "on", None)
-    if not isinstance(value, sp.Basic) or not value.has(*_SWITCHING):
+    if not isinstance(value, sp.Basic) or not value.has(*_PIECEWISE):
         return [condition]
     others = [c for c in problem.conditions if c is not condition and getattr(c, "u", None) == condition.u]
     if (on is None and others) or not (on is None or isinstance(on, Boolean)):
-        return [condition]  # it holds on what others leave, or on a shape
+        return [condition]  # it applies to the rest of the boundary, or to a shape
     real = {c: sp.Dummy(str(c), real=True) for c in problem.coordinates}
     folded = sp.piecewise_fold(value.xreplace(real).rewrite(sp.Piecewise))
     folded = folded.xreplace({symbol: c for c, symbol in real.items()})
-    if not isinstance(folded, sp.Piecewise) or any(e.has(*_SWITCHING) for e, _ in folded.args):
+    if not isinstance(folded, sp.Piecewise) or any(e.has(*_PIECEWISE) for e, _ in folded.args):
         return [condition]
-    side = probe(problem.domain)
+    side = boundary_probes(problem.domain)
     X = side.points[region_of(condition, problem.domain).mask(side)]
     out, before = [], sp.false
     for part, where in folded.args:
         mine = sp.And(where, sp.Not(before))
         before = sp.Or(before, where)
-        # One point only, as in sin(x)/x, is no part.
+        # A branch at a single point, as in sin(x)/x, is dropped.
         if np.any(sp.lambdify(problem.coordinates, mine, "numpy")(*X.T)):
             out.append(replace(condition, value=part, on=mine if on is None else sp.And(on, mine)))
     return out if len(out) > 1 else [condition]

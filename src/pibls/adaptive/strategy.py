@@ -1,4 +1,4 @@
-"""A plan is a way of solving: it proposes its next attempt with what it will cost, and makes it."""
+"""Base class of strategies: each predicts the cost of its next candidate and computes it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pibls.adaptive.budget import Budget, Progress
-from pibls.adaptive.candidate import Attempt
-from pibls.adaptive.thresholds import LOOP
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.candidate import Candidate
+from pibls.adaptive.thresholds import SCHEDULER
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import UNCHECKED, ErrorEstimate
 from pibls.arrays import Array
 from pibls.status import Status
@@ -21,161 +21,187 @@ _UNSOLVED = (Status.STALLED, Status.STEP_LIMIT)
 
 
 @dataclass(frozen=True)
-class Offer:
-    """The next attempt of a plan."""
+class CostEstimate:
+    """Predicted cost of the next candidate of a strategy."""
 
     work: float
-    """What the attempt will cost (`search.work`)."""
+    """Work of the next candidate (`adaptive.cost_model`)."""
     remaining: float
-    """What the plan expects to need until the tolerance is met; infinite where it has no hope."""
+    """Expected work until the tolerance is met; infinite if it will not be met."""
 
 
 @dataclass
-class Plan(ABC):
-    """A way of solving, with the best that it has found."""
+class Strategy(ABC):
+    """A way of solving a problem, with its best candidate so far."""
 
-    bench: Bench
+    context: ValidationContext
     budget: Budget
-    best: Attempt | None = None
+    best: Candidate | None = None
     error: ErrorEstimate = UNCHECKED
     status: Status | None = None
-    """How it ended, once it has."""
-    tries: int = 3
-    """Attempts after which it is plain that one makes no progress."""
+    """The outcome, once the strategy has ended."""
+    stagnation_count: int = 3
+    """Number of candidates after which stagnation is diagnosed."""
     notes: dict[str, Any] = field(default_factory=dict)
-    marks: list[float] = field(default_factory=list)
-    """How far each attempt was from a solution: residuals or indicators, relative."""
-    _measured: list[tuple[Attempt, Array]] = field(default_factory=list, repr=False)
-    """What the errors of the last few attempts are measured against."""
-    seen: list[Attempt] = field(default_factory=list, repr=False)
-    """The last few attempts."""
+    residual_history: list[float] = field(default_factory=list)
+    """Relative residual, or error indicator, of each candidate."""
+    _scales_cache: list[tuple[Candidate, Array]] = field(default_factory=list, repr=False)
+    """Error scales of the last few candidates."""
+    recent: list[Candidate] = field(default_factory=list, repr=False)
+    """The last few candidates."""
 
     @abstractmethod
-    def offer(self) -> Offer | None:
-        """The next attempt; None where the plan has come to its end."""
+    def estimate_cost(self) -> CostEstimate | None:
+        """Return the predicted cost of the next candidate; None if the strategy has ended."""
 
     @abstractmethod
     def advance(self) -> None:
-        """Make that attempt."""
+        """Compute the next candidate."""
 
-    def settle(self) -> None:
-        """Nothing more will be tried: compare with a second solution, if that was not done yet."""
-        self.conclude()
+    def finalize(self) -> None:
+        """Compare the best candidate with a companion solution, unless that was done before."""
+        self.finalize_from_history()
 
-    def conclude(self) -> None:  # noqa: B027 - most plans know nothing more
-        """The time is over: what the attempts until now say of the error, without another one."""
+    def finalize_from_history(self) -> None:  # noqa: B027 - optional
+        """Estimate the error from the candidates so far, without another solve, at the deadline."""
 
-    def hear_of(self, found: Attempt | None) -> None:  # noqa: B027 - most plans have no use for it
-        """Be told of the best that was found until now, for a nonlinear problem to start from."""
+    def warm_start(self, found: Candidate | None) -> None:  # noqa: B027 - optional
+        """Receive the best candidate of all strategies as initial guess for a nonlinear problem."""
 
-    is_last_word = False
-    """Whether no other plan goes below the floor of this one."""
-
-    @property
-    def made_no_progress(self) -> bool:
-        """Whether its last attempt was no better than its first ones, and none was any good."""
-        few = len(self.marks) < self.tries
-        return not few and min(self.marks) > self.bench.limits.rough and self.marks[-1] > 0.3 * self.marks[0]
+    is_conclusive = False
+    """Whether the rounding limit of this strategy is final, because no other strategy is more accurate."""
 
     @property
-    def finds_nothing(self) -> bool:
-        """Whether Newton's method ended nowhere, several times, and no closer than it had before.
+    def is_stagnating(self) -> bool:
+        """Whether the last candidate is hardly better than the first and none is resolved."""
+        is_too_early = len(self.residual_history) < self.stagnation_count
+        return (
+            not is_too_early
+            and min(self.residual_history) > self.context.thresholds.unresolved_residual
+            and self.residual_history[-1] > 0.3 * self.residual_history[0]
+        )
 
-        The first end may be further off than all others: that these are closer is no progress.
+    @property
+    def newton_fails(self) -> bool:
+        """Whether Newton's method failed to converge several times in a row without improvement.
+
+        The first residual may be larger than all others; improving on that one alone is not progress.
         """
-        before = self.marks[: max(len(self.marks) + 1 - self.tries, 1)]
-        if len(self.marks) < self.tries or min(self.marks) <= self.bench.limits.rough:
+        before = self.residual_history[: max(len(self.residual_history) + 1 - self.stagnation_count, 1)]
+        if (
+            len(self.residual_history) < self.stagnation_count
+            or min(self.residual_history) <= self.context.thresholds.unresolved_residual
+        ):
             return False
-        return self.marks[-1] > 0.3 * min(before) and all(a.outcome.status in _UNSOLVED for a in self.seen)
+        return self.residual_history[-1] > 0.3 * min(before) and all(
+            a.outcome.status in _UNSOLVED for a in self.recent
+        )
 
     @property
-    def is_stuck(self) -> bool:
-        """Whether it came to the same function each time, with which the equations hold nowhere.
+    def repeats_same_function(self) -> bool:
+        """Whether all recent candidates are the same function, with a large residual everywhere.
 
-        What is merely not resolved changes with the number of functions, or is left in a few places.
+        A function that is merely unresolved changes with the number of basis functions, or has a large
+        residual in a few places only.
         """
-        last = self.seen[-1] if self.seen else None
-        if last is None or not self.finds_nothing:
+        last = self.recent[-1] if self.recent else None
+        if last is None or not self.newton_fails:
             return False
         worst = max(last.residuals.values(), key=lambda n: n.relative)
         return worst.rms > 0.1 * worst.max and all(
             a.values.shape == last.values.shape
-            and bool(np.all(np.abs(a.values - last.values).max(axis=1) <= LOOP.same * last.sizes))
-            for a in self.seen
+            and bool(
+                np.all(
+                    np.abs(a.values - last.values).max(axis=1)
+                    <= SCHEDULER.max_minimum_distance * last.magnitudes
+                )
+            )
+            for a in self.recent
         )
 
-    def affords(self, work: float) -> bool:
-        """Whether an attempt that costs so much still fits; a nonlinear one is ended in its middle if not."""
-        return not self.bench.lowered.is_linear or self.budget.allows(self, work)
+    def fits_budget(self, work: float) -> bool:
+        """Whether a candidate of this cost fits into the time limit; a nonlinear solve can be aborted."""
+        return not self.context.compiled.is_linear or self.budget.fits(self, work)
 
-    def may_fit(self, work: float) -> bool:
-        """Whether an attempt might fit that is not expected to, and can be ended in its middle."""
+    def may_fit_budget(self, work: float) -> bool:
+        """Whether a candidate may fit although it is not predicted to, and can be aborted at the deadline."""
         return False
 
     @property
-    def is_gaining(self) -> bool:
-        """Whether its last attempt was much better than the one before."""
-        return len(self.marks) > 1 and self.marks[-1] < 0.3 * self.marks[-2]
+    def is_improving(self) -> bool:
+        """Whether the last candidate was much better than the one before."""
+        return len(self.residual_history) > 1 and self.residual_history[-1] < 0.3 * self.residual_history[-2]
 
     @property
-    def is_within_reach(self) -> bool:
-        """Whether the estimate is not far above the tolerance."""
+    def is_near_tolerance(self) -> bool:
+        """Whether the estimated error is close to the tolerance."""
         if self.best is None or not self.error.checked:
             return False
-        return self.excess(self.best, self.error) <= self.bench.limits.reach * self.bench.tol
+        return (
+            self.relative_error(self.best, self.error)
+            <= self.context.thresholds.near_tolerance_factor * self.context.tol
+        )
 
-    def excess(self, found: Attempt, error: ErrorEstimate) -> float:
-        """The largest estimated error of an unknown, in units of what it is measured against.
+    def relative_error(self, found: Candidate, error: ErrorEstimate) -> float:
+        """Return the largest estimated error of an unknown relative to its scale.
 
-        An estimate counts where the equations hold at all.
+        Infinite if the error was not estimated or the residual is too large for a solution.
         """
-        if not error.checked or not np.isfinite(error.max) or found.relative > self.bench.limits.fits:
+        if (
+            not error.checked
+            or not np.isfinite(error.max)
+            or found.relative_residual > self.context.thresholds.max_solution_residual
+        ):
             return math.inf
         scales = self.scales(found)
-        shares = [
+        relative_errors = [
             e.max / s if s > 0 else (0.0 if e.max == 0 else math.inf)
             for e, s in zip(error.each, scales, strict=True)
         ]
-        return max(shares)
+        return max(relative_errors)
 
-    def scales(self, found: Attempt) -> Array:
-        """What the error of each unknown is measured against."""
-        bench = self.bench
-        if bench.lowered.unknowns == 1:
-            return found.sizes
-        known = next((sizes for attempt, sizes in self._measured if attempt is found), None)
-        if known is not None:
-            return known
-        sizes = bench.measured(*found.function, found.sizes)
-        self._measured = [(found, sizes), *self._measured[:2]]
+    def scales(self, found: Candidate) -> Array:
+        """Return the scale of each unknown by which its error is divided, (unknowns,)."""
+        context = self.context
+        if context.compiled.unknowns == 1:
+            return found.magnitudes
+        cached = next((sizes for attempt, sizes in self._scales_cache if attempt is found), None)
+        if cached is not None:
+            return cached
+        sizes = context.error_scales(*found.function, found.magnitudes)
+        self._scales_cache = [(found, sizes), *self._scales_cache[:2]]
         return sizes
 
-    def meets(self, found: Attempt, error: ErrorEstimate) -> bool:
-        """Whether every unknown is within the tolerance."""
-        return self.excess(found, error) <= self.bench.tol
+    def meets_tolerance(self, found: Candidate, error: ErrorEstimate) -> bool:
+        """Whether the error of every unknown is within the tolerance."""
+        return self.relative_error(found, error) <= self.context.tol
 
-    def _keep(self, found: Attempt, error: ErrorEstimate) -> None:
-        """As the best, if its estimate is no larger than that of the best until now."""
+    def _keep_if_better(self, found: Candidate, error: ErrorEstimate) -> None:
+        """Store a candidate as the best if its estimated error is not larger."""
         if (
             self.best is None
             or not self.error.checked
-            or self.excess(found, error) <= self.excess(self.best, self.error)
+            or self.relative_error(found, error) <= self.relative_error(self.best, self.error)
         ):
             self.best, self.error = found, error
 
-    def keep_better(self, best: Attempt | None, error: ErrorEstimate, notes: dict[str, Any]) -> None:
-        """Go back to what was found before where more was asked for and brought rounding, or less time."""
+    def restore_if_better(self, best: Candidate | None, error: ErrorEstimate, notes: dict[str, Any]) -> None:
+        """Restore an earlier result if a run with a tighter tolerance was less accurate or incomplete."""
         if best is None:
             return
-        late, stopped = self.status is Status.TIME_LIMIT, self.status is Status.STOPPED
-        # What went on past a pole is no better for that: its estimate says so.
-        lost = self.excess(best, error) > self.bench.limits.fits
-        worse = self.best is not None and self.excess(best, error) < self.excess(self.best, self.error)
-        if worse if not (late or stopped) else late or not lost:
+        is_late, is_incomplete = self.status is Status.TIME_LIMIT, self.status is Status.INCOMPLETE
+        # An earlier result that was continued past a pole is not restored: its estimate is too large.
+        is_unbounded = self.relative_error(best, error) > self.context.thresholds.max_solution_residual
+        is_worse = self.best is not None and self.relative_error(best, error) < self.relative_error(
+            self.best, self.error
+        )
+        if is_worse if not (is_late or is_incomplete) else is_late or not is_unbounded:
             self.best, self.error, self.notes = best, error, notes
-            self.status = Status.FLOOR if stopped else self.status
+            self.status = Status.ROUNDING_LIMIT if is_incomplete else self.status
 
-    def tell(self, found: Attempt, error: float | None = None, **more: Any) -> None:
-        """Report an attempt."""
-        self.seen = [*self.seen[1 - self.tries :], found]
-        self.budget.tell(Progress(found.space.nodes, found.relative, error, self.budget.spent, **more))
+    def report(self, found: Candidate, error: float | None = None, **more: Any) -> None:
+        """Report a candidate to the callback."""
+        self.recent = [*self.recent[1 - self.stagnation_count :], found]
+        self.budget.report(
+            Progress(found.space.nodes, found.relative_residual, error, self.budget.spent, **more)
+        )

@@ -1,1 +1,1 @@
-"""Why a problem is hard or wrong: bare sides, clashing corners."""
+"""Analysis of a problem before solving: missing and redundant conditions, singularities, layers, holes."""

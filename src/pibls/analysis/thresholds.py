@@ -1,4 +1,4 @@
-"""Every number by which singular places are found and told apart, each with what was measured for it."""
+"""Numerical thresholds of the analysis, each with the measurement that justifies it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class HoleThresholds:
-    """Functions around holes (`diagnose.holes.holes`)."""
+    """Functions around holes (`analysis.holes.enrichment`)."""
 
-    reach: float = 1.35  # of its circle, that a centre serves
-    most_centres: int = 12  # centres of one hole, at most
-    grid: int = 40  # places along each side at which a centre is looked for
-    per_spacing: float = 10.0  # circles as far apart as they are large leave e^-10 (an ellipse of 3 : 1)
-    round: float = 1.02  # the rim of a disc, in units of its circle; so far off are the images of others
-    fastest: float = 0.15  # what is left from one order to the next around a disc, at least and at most
-    slowest: float = 0.97  # … at most
-    of_its_shape: float = 0.37  # the same around a centre of a hole that is no disc
-    most_orders: tuple[int, int] = (120, 40)  # of powers, and of Bessel functions
-    weak: float = 1e-3  # κ times the radius of a hole, below which κ is as good as zero
-    per_function: float = 2.5  # points of a rim, or of a wall that has images behind it, per function
-    steepest: float = 60.0  # e-folds over the domain that they may have
+    circle_reach: float = 1.35  # a centre covers the boundary of the hole within this multiple of its radius
+    max_centres: int = 12  # centres per hole
+    grid_points: int = 40  # candidate centres along each side of the bounding box
+    efolds_per_spacing: float = 10.0
+    """Circles spaced by their radius leave an error of e^-10 (measured on an ellipse of 3 : 1)."""
+    max_disc_ratio: float = 1.02
+    """A hole is a disc if its boundary lies within this multiple of its circle; images of other circles are
+    at least that far away."""
+    min_decay: float = 0.15  # lower bound of the ratio of successive orders around a disc
+    max_decay: float = 0.97  # upper bound of that ratio
+    min_decay_noncircular: float = 0.37  # lower bound around a centre of a hole that is not a disc
+    max_orders: tuple[int, int] = (120, 40)  # of powers, and of Bessel functions
+    min_rate_times_radius: float = 1e-3  # for smaller κ·radius, κ is set to zero
+    points_per_function: float = 2.5  # points per function on the boundary of a hole or on a mirroring face
+    max_growth_efolds: float = 60.0  # growth of e^{g·x} over the domain, in e-folds
 
 
 HOLES = HoleThresholds()
@@ -28,18 +31,17 @@ HOLES = HoleThresholds()
 
 @dataclass(frozen=True)
 class ImageThresholds:
-    """Images of holes in walls (`diagnose.holes.images`)."""
+    """Mirror images of holes in the outer boundary (`analysis.holes.images`)."""
 
-    reach: float = 0.6
-    """Of the smaller side of the box: what is farther away is smooth enough.
+    max_distance: float = 0.6
+    """Relative to the smaller side of the box; the effect of images farther away is smooth enough.
 
-    A disc in the middle of a square ended at 6e-8 without its images at 0.45 of the side, and with them at
-    8e-11."""
-    few: int = 8  # circles of all holes, above which images stand only within …
-    near: float = 0.4
-    """… so much of the side: more waves are needed then anyway (nine to sixteen discs took half as long again
-    with all images, and were no better)."""
-    same: float = 1e-3  # of its radius
+    A disc in the middle of a square: error 6e-8 without its images at 0.45 of the side, 8e-11 with them."""
+    max_circles: int = 8  # with more circles in total, `max_distance_many` applies
+    max_distance_many: float = 0.4
+    """As `max_distance`, for many circles, which need a larger basis in any case. Nine to sixteen discs took
+    1.5 times as long with all images and were not more accurate."""
+    same_centre_tol: float = 1e-3  # relative to the radius
 
 
 IMAGES = ImageThresholds()
@@ -47,21 +49,22 @@ IMAGES = ImageThresholds()
 
 @dataclass(frozen=True)
 class LayerThresholds:
-    """Functions of layers along walls (`diagnose.layers`)."""
+    """Functions for boundary layers (`analysis.boundary_layers`)."""
 
-    thin: float = 8.0  # decay over the domain from which a layer has functions of its own
-    seen: int = 2048  # points of the boundary that tell how far the domain reaches, three for each direction
-    closer: float = 0.6  # than evenly spaced directions need be: they never are quite even (a disc, λ = 100)
-    most: int = 1500  # functions in space, at most
-    per_function: float = 3.0  # points of the boundary per function
-    depths: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
-    """In widths of the layer: where solutions are judged."""
-    judging: int = 160  # points of the wall above which solutions are judged
-    across: float = 1.2  # periods of carried waves, over the width of the domain
-    carried: float = 0.9  # how many of them for each e that is left out
-    missed: float = 2.0  # a wall where every function is smaller than e^-2 is in a dent
-    straight: float = 0.05
-    """Of the domain: along such a side directions are all one, and its ends are corners."""
+    min_decay: float = 8.0  # decay over the domain, in e-folds, from which a layer gets its own functions
+    boundary_samples: int = 2048  # points that sample the outer boundary, three per direction
+    spacing_factor: float = 0.6  # reduces the spacing of directions, which is never uniform (disc, λ = 100)
+    max_functions: int = 1500  # in three dimensions
+    points_per_function: float = 3.0  # boundary points per function
+    validation_depths: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+    """Distances of the validation points from the boundary, in widths of the layer."""
+    validation_points: int = 160  # boundary points above which the validation points lie
+    periods_per_width: float = 1.2  # periods of advected waves over the width of the domain
+    waves_per_efold: float = 0.9  # number of advected waves per e-fold of accuracy
+    max_unreached_efolds: float = 2.0
+    """At a boundary point where every function is below e^-2 the boundary is re-entrant."""
+    min_straight_length: float = 0.05
+    """Relative to the domain: a longer straight side has a single direction, and its ends are corners."""
 
 
 LAYERS = LayerThresholds()
@@ -69,54 +72,54 @@ LAYERS = LayerThresholds()
 
 @dataclass(frozen=True)
 class SymbolThresholds:
-    """Roots of the symbol of a system (`diagnose.corners.symbol`)."""
+    """Roots of the symbol of a system (`analysis.corners.symbol`)."""
 
-    most_unknowns: int = 4  # of a system whose corners are looked at
-    highest_weight: int = 4  # orders by which unknowns may differ, and of the equations
+    max_unknowns: int = 4  # of a system whose corners are analysed
+    max_weight: int = 4  # largest order of an equation
     nodes: int = 24  # on the unit circle: enough for a determinant of degree 16 and its minors
-    same: float = 3e-3
-    """Two roots that close are one: rounding splits a double one by 1e-8, a fourfold one by 1e-4."""
-    real: float = 1e-3  # a root that close to the real line: the equations are not elliptic, or nearly so
+    same_root_tol: float = 3e-3
+    """Closer roots are merged: rounding splits a double root by 1e-8, a fourfold root by 1e-4."""
+    min_imaginary_ratio: float = 1e-3  # below this Im μ / |μ| the equations are not elliptic, or nearly so
 
 
 SYMBOL = SymbolThresholds()
 
 
 @dataclass(frozen=True)
-class ClashThresholds:
-    """Conditions that contradict each other in a corner (`diagnose.corners.clashes`)."""
+class CompatibilityThresholds:
+    """Compatibility of conditions at corners (`analysis.corners.compatibility`)."""
 
-    tolerance: float = 1e-6  # of the values: what is less does not clash
-    elsewhere: tuple[float, float] = (0.41, 0.87)
-    """Of the way to the middle of the domain: how large terms are at all …"""
-    rounding: float = 1e-10  # … and what they leave of zero where large ones cancel
+    relative_tol: float = 1e-6  # smaller differences, relative to the values, are ignored
+    sample_shares: tuple[float, float] = (0.41, 0.87)
+    """Points on the way from the corner to the centre of the domain that give the usual size of the terms."""
+    rounding_tol: float = 1e-10  # relative to that size: remainder where large terms cancel
 
 
-CLASHES = ClashThresholds()
+COMPATIBILITY = CompatibilityThresholds()
 
 
 @dataclass(frozen=True)
-class EndThresholds:
-    """Where sides end and meet (`diagnose.corners.ends`)."""
+class SegmentThresholds:
+    """Boundary segments and their ends (`analysis.corners.boundary_segments`)."""
 
-    same: float = 1e-7  # of the domain, or of a side: two ends that are that close meet, and are one
-    flat: float = 1e-5  # an angle that is none: pieces of materials are known to 1e-6
-    beside: float = (
-        1e-6  # of the domain: as far from a corner conditions, coefficients and data are looked up
-    )
-    dense: int = 257  # points of a side, an interface or the rim of a hole that tell where it goes
-    closer: float = 0.6  # of the way that is left: the next point on a side towards its end …
-    levels: int = 28  # … and so many of them
+    same_point_tol: float = 1e-7  # relative to the domain or to a side: closer ends coincide
+    min_angle: float = 1e-5  # smaller angles count as zero; interfaces are known to 1e-6
+    corner_offset: float = 1e-6
+    """Distance from a corner, relative to the domain, at which conditions and coefficients are taken."""
+    dense_samples: int = 257  # points that sample a side, an interface or the boundary of a hole
+    approach_ratio: float = 0.6  # ratio of successive distances of points that approach the end of a side
+    approach_levels: int = 28  # number of these points
 
 
-ENDS = EndThresholds()
+SEGMENTS = SegmentThresholds()
 
 
 @dataclass(frozen=True)
 class SingularEndThresholds:
-    """Powers at the ends of a line (`diagnose.frobenius`)."""
+    """Powers at singular end points of an interval (`analysis.frobenius`)."""
 
-    most: int = 8  # functions of an end: Bessel's of order 1/3 over ten periods has 2e-9, with two 1e-5
+    max_functions: int = 8
+    """Functions per end. Bessel's equation of order 1/3 over ten periods: error 2e-9, with two 1e-5."""
 
 
 SINGULAR_ENDS = SingularEndThresholds()
@@ -124,11 +127,11 @@ SINGULAR_ENDS = SingularEndThresholds()
 
 @dataclass(frozen=True)
 class JunctionThresholds:
-    """Where interfaces meet each other or a side (`diagnose.corners.junctions`)."""
+    """Points where interfaces meet each other or the boundary (`analysis.corners.junctions`)."""
 
-    same: float = 1e-5  # of the domain: two ends that are that close meet; pieces are known to 1e-6
-    inside: float = 1e-4  # of the domain: as far from the point materials and coefficients are looked up
-    looked: int = 32  # points of a piece, and of each of its faces, that tell what it is
+    same_point_tol: float = 1e-5  # relative to the domain: closer ends coincide; interfaces are known to 1e-6
+    offset: float = 1e-4  # distance, relative to the domain, at which materials and coefficients are taken
+    samples: int = 32  # points that sample a subdomain and each of its faces
 
 
 JUNCTIONS = JunctionThresholds()
@@ -136,82 +139,84 @@ JUNCTIONS = JunctionThresholds()
 
 @dataclass(frozen=True)
 class PencilThresholds:
-    """Powers at corners of systems (`diagnose.corners.pencil`)."""
+    """Exponents at corners of systems (`analysis.corners.pencil`)."""
 
-    null: float = 1e-8  # a singular value that is zero
-    circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one
-    strip: tuple[float, ...] = (0.0, 2.0)  # imaginary parts to start from
-    least: float = 1e-3  # a power below this is none: energies would be infinite
+    null_tol: float = 1e-8  # relative size of a singular value that counts as zero
+    root_circle_radius: float = (
+        1e-3  # radius of the circle that counts roots; roots within half of it are merged
+    )
+    imaginary_starts: tuple[float, ...] = (0.0, 2.0)  # imaginary parts of the starting values
+    min_power: float = 1e-3  # smaller powers are discarded: their energy would be infinite
 
 
 PENCIL = PencilThresholds()
 
 
 @dataclass(frozen=True)
-class SingularThresholds:
-    """Powers at corners of one equation (`diagnose.corners.singular`)."""
+class ScalarCornerThresholds:
+    """Powers at corners of scalar equations (`analysis.corners.scalar_corners`)."""
 
-    whole: float = 1e-6  # a power that is that close to a whole number is one
-    highest: float = 48.0
-    """Powers; errors fell like those of a power series: 1e-9 at 20, 1e-11 at 28, 1e-13 at 48."""
-    highest_bent: float = 20.0
-    """Where sides are bent, or the cut ends, and twice as many functions are needed."""
-    highest_lower: float = 16.0  # of what a term c·u of the equation brings along …
-    poles: int = 16  # orders of rational functions with their pole in a hole
-    highest_rich: float = 6.0  # … and of what other terms do
-    steepest: float = 8.0
-    """E-folds over the domain that functions of a corner may have: what grows more is too small in its own
-    corner (four discs with 64 u, e²³: 0.3 instead of 1e-8; an L with 25 u, e⁷: 1e-15)."""
+    integer_tol: float = 1e-6  # powers closer to an integer are integers
+    max_power: float = 48.0
+    """The error falls as that of a power series: 1e-9 at 20, 1e-11 at 28, 1e-13 at 48."""
+    max_power_curved: float = 20.0
+    """For curved sides or a branch cut that ends, where twice as many functions are needed."""
+    max_power_reaction: float = 16.0  # of the functions that a term c·u of the equation adds
+    pole_orders: int = 16  # orders of rational functions with their pole in a hole
+    max_power_general: float = 6.0  # of the functions that other lower-order terms add
+    max_growth_efolds: float = 8.0
+    """Growth of the corner functions over the domain, in e-folds; functions that grow more are too small at
+    their own corner (four discs with 64 u, e²³: error 0.3 instead of 1e-8; an L with 25 u, e⁷: 1e-15)."""
 
 
-SINGULAR = SingularThresholds()
+SCALAR_CORNERS = ScalarCornerThresholds()
 
 
 @dataclass(frozen=True)
-class WedgeThresholds:
-    """Corners of systems and of fourth order (`diagnose.corners.wedges`)."""
+class SystemCornerThresholds:
+    """Corners of systems and of equations of fourth order (`analysis.corners.system_corners`)."""
 
-    jump: float = 1e-4  # of the data along both sides: they jump at the corner
-    leading: float = 1.5  # of the least whole degree: powers whose products and shifts are added too …
-    rich: int = 3  # … up to so many degrees above it,
-    angular: int = 10  # as polynomials of the angle
+    min_relative_jump: float = 1e-4  # relative to the data of both sides: a jump of the data at the corner
+    max_leading_degree: float = 1.5
+    """Above the least integer degree: powers whose products and shifts are added too …"""
+    lower_order_degrees: int = 3  # … up to this many degrees above it,
+    angular_terms: int = 10  # as polynomials of the angle
 
 
-WEDGES = WedgeThresholds()
+SYSTEM_CORNERS = SystemCornerThresholds()
 
 
 @dataclass(frozen=True)
 class BalanceThresholds:
-    """Sources against what flows through the boundary (`diagnose.balance`)."""
+    """Balance of sources and boundary fluxes (`analysis.flux_balance`)."""
 
     nodes: dict[int, tuple[int, int]] = field(
         default_factory=lambda: {1: (200, 320), 2: (80, 128), 3: (20, 32)}
     )
-    """Nodes of two rules along each side, by the number of coordinates."""
-    aside: float = 4e-15  # a rounding of a place, as a share of its distance to the middle
-    tried: int = 3  # functions of which conditions must give the flux …
-    same: float = 1e-7  # … to that share of it
-    apart: float = 1e-4
-    """Of all sources and fluxes: what is missing in a balance that does not hold. What is rounded to five
-    digits by hand holds."""
-    sure: float = 1e-3
-    """The difference of the two rules over what is missing: what they leave of a narrow peak or a jump
-    differs by about all of it, smooth data agree to 1e-9."""
+    """Nodes of two quadrature rules along each side, by the number of coordinates."""
+    point_shift: float = 4e-15  # shift of the points by rounding, relative to their distance to the centre
+    test_functions: int = 3  # functions for which the conditions must give the flux …
+    flux_tol: float = 1e-7  # … to this relative accuracy
+    min_relative_imbalance: float = 1e-4
+    """Relative to all sources and fluxes. Data rounded to five digits by hand are accepted."""
+    max_rule_difference: float = 1e-3
+    """Difference of the two rules, relative to the imbalance. For a narrow peak or a jump it is about 1, for
+    smooth data 1e-9."""
 
 
 BALANCE = BalanceThresholds()
 
 
 @dataclass(frozen=True)
-class SurplusThresholds:
-    """Conditions beyond those that decide an equation (`diagnose.surplus`)."""
+class RedundancyThresholds:
+    """Redundant conditions (`analysis.redundant_conditions`)."""
 
-    probes: int = 32  # places on each face
-    places: int = 16  # … and inside, at which the leading terms are looked at, …
-    directions: int = 64  # … in so many directions
-    elliptic: float = 1e-3
-    """Of the largest: what the leading terms are at least in every direction. u_xx - u_yy changes its sign,
-    and of u_xx + 0.01 u_yy the least is 0.01."""
+    face_samples: int = 32  # points on each face
+    interior_samples: int = 16  # points at which the principal symbol is evaluated, …
+    directions: int = 64  # … in this many directions
+    min_ellipticity: float = 1e-3
+    """Least over largest value of the principal symbol over all directions. u_xx - u_yy changes sign; for
+    u_xx + 0.01 u_yy the ratio is 0.01."""
 
 
-SURPLUS = SurplusThresholds()
+REDUNDANCY = RedundancyThresholds()

@@ -1,1 +1,1 @@
-"""Systems: points, and the rows that the statements of a problem give there."""
+"""Assembly of least-squares systems: points, and the rows of equations and conditions."""

@@ -1,8 +1,8 @@
-r"""L(2c - x) = ±L(x): equations that are the same at the image of every place under the inversion at c.
+r"""Problems whose operator is invariant under the point reflection x ↦ 2c - x: L(2c - x) = ±L(x).
 
-With Laplace's operator on a box or a disc, say, whatever the source and the values on the boundary. Functions
-that are even about c then know only of sums of rows at a place and at its image, odd ones of differences:
-half of the places are asked, and the two kinds are solved for apart (`linalg.even_odd`).
+An example is the Laplacian on a box or a disc, with any source and boundary values. Functions that are even
+about c involve only sums of the rows at a point and at its image, odd functions only differences. Rows are
+assembled at half of the points, and the two kinds of functions are solved for separately (`linalg.even_odd`).
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.assembly.known import Known, Placed
 from pibls.assembly.points import Points, PointSet, place
-from pibls.assembly.streaming import HELD_ENTRIES
+from pibls.assembly.residual_coefficients import PlacedPoints, ResidualCoefficients
+from pibls.assembly.streaming import MAX_STORED_ENTRIES
 from pibls.assembly.system import Block, System, assemble
-from pibls.assembly.system_base import Asked
-from pibls.caching import cached_property
+from pibls.assembly.system_base import SystemBase
 from pibls.geometry import Boundary, Domain, box_of
 from pibls.linalg.even_odd import EvenOdd
 from pibls.problem import Region
-from pibls.problem.forms.lowering import LoweredProblem, Residual
-from pibls.spaces import Whole
+from pibls.problem.forms.compilation import CompiledProblem, Residual
+from pibls.runtime.caching import cached_property
+from pibls.spaces import SingleDomainSpace
 
-_PLACES = 64
-_NEAR = 1e-6  # of the size of the domain: a place on the boundary has the domain on one side of it
-_SAME = 1e-13
+_SAMPLES = 64
+_OFFSET = 1e-6  # relative to the domain: a boundary point has the domain on exactly one side at this distance
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class Inversion:
-    """x ↦ 2c - x with c in the middle of a box (d, 2); each residual is itself there, or its negative."""
+    """x ↦ 2c - x with the centre c of a box (d, 2), and the sign by which each residual changes."""
 
     box: Array
     signs: tuple[float, ...] = ()
@@ -42,57 +42,59 @@ class Inversion:
         return np.asarray(self.box.mean(axis=1))
 
     def image(self, points: PointSet) -> PointSet:
-        # What lies on the box stays on it: the root of 1 - x is asked for at x = 1.
+        # Points on the box stay on it exactly: otherwise the root of 1 - x at x = 1 would be undefined.
         X = np.clip(2.0 * self.centre - points.sites[0], self.box[:, 0], self.box[:, 1])
         return PointSet((X,), -points.normals)
 
-    def serves(self, space: Whole, points: Points) -> bool:
-        """Whether the functions are even and odd, and so few that their matrix is held."""
+    def applies_to(self, space: SingleDomainSpace, points: Points) -> bool:
+        """Whether the basis consists of even and odd functions and its matrix can be stored."""
         bases: tuple[Any, ...] = space.bases
-        if len(bases) != 1 or 2 * getattr(bases[0], "even", 0) != bases[0].size:
+        if len(bases) != 1 or 2 * getattr(bases[0], "even_count", 0) != bases[0].size:
             return False
-        return bool(points.interior * bases[0].size <= HELD_ENTRIES)
+        return bool(points.interior * bases[0].size <= MAX_STORED_ENTRIES)
 
-    def halves(self, placed: Placed) -> tuple[Placed, Placed]:
-        """One half of these places, and their images."""
-        taken = {r: _one_side(found, self.centre) for r, found in placed.points.items()}
-        return Placed(taken), Placed({r: self.image(found) for r, found in taken.items()})
+    def split_points(self, placed: PlacedPoints) -> tuple[PlacedPoints, PlacedPoints]:
+        """Return one half of the points, and their images."""
+        taken = {r: _one_of_each_pair(found, self.centre) for r, found in placed.points.items()}
+        return PlacedPoints(taken), PlacedPoints({r: self.image(found) for r, found in taken.items()})
 
-    def system(self, lowered: LoweredProblem, halves: tuple[Placed, ...], space: Whole) -> EvenOddSystem:
-        """The system at places and at their images."""
+    def system(
+        self, compiled: CompiledProblem, halves: tuple[PlacedPoints, ...], space: SingleDomainSpace
+    ) -> EvenOddSystem:
+        """Assemble the system at the points and at their images."""
         here, there = halves
-        system = assemble(lowered, here.points, space, here.known)
+        system = assemble(compiled, here.points, space, here.cache)
         images, constants = [], []
         for block, sign in zip(system.blocks, self.signs, strict=True):
             r = block.residual
-            known = Known.of(r, there.points[r.region], there.known).checked
+            known = ResidualCoefficients.of(r, there.points[r.region], there.cache).checked
             images.append(replace(block, points=known.points, data=known.data))
             constants.append(sign * np.asarray(known.rest))
         return EvenOddSystem(system, tuple(images), np.concatenate([system.constant, *constants]))
 
 
-def inversion_of(lowered: LoweredProblem, domain: Domain) -> Inversion | None:
-    """The inversion that leaves a problem of one unknown as it is, if there is one."""
+def inversion_of(compiled: CompiledProblem, domain: Domain) -> Inversion | None:
+    """Return the point reflection that leaves the operator of a scalar problem invariant, or None."""
     box = box_of(domain)
-    residuals = lowered.residuals
-    plain = all((r.region.is_inside or r.region.is_boundary) and not r.nonlinear for r in residuals)
-    if not plain or lowered.unknowns > 1 or lowered.dimension < 2 or lowered.interfaces.planes:
+    residuals = compiled.residuals
+    plain = all((r.region.is_interior or r.region.is_boundary) and not r.nonlinear for r in residuals)
+    if not plain or compiled.unknowns > 1 or compiled.dimension < 2 or compiled.interfaces.planes:
         return None
     trial = Inversion(box)
-    few = Points(_PLACES, _PLACES, _PLACES, rule="uniform")
-    points = place(lowered, domain, few, np.random.default_rng(0))
-    slack = _NEAR * float((box[:, 1] - box[:, 0]).max())
+    samples = Points(_SAMPLES, _SAMPLES, _SAMPLES, rule="uniform")
+    points = place(compiled, domain, samples, np.random.default_rng(0))
+    slack = _OFFSET * float((box[:, 1] - box[:, 0]).max())
     for region, found in points.items():
-        if not _is_own(region, trial.image(found), domain, slack):
+        if not _is_in_region(region, trial.image(found), domain, slack):
             return None
     signs = [_sign(r, points[r.region], trial.image(points[r.region])) for r in residuals]
     return Inversion(box, tuple(signs)) if all(signs) else None
 
 
-def _is_own(region: Region, there: PointSet, domain: Domain, slack: float) -> bool:
-    """Whether all of these places are in the region; one that belongs to a shape by its name is not asked."""
+def _is_in_region(region: Region, there: PointSet, domain: Domain, slack: float) -> bool:
+    """Whether all of these points are in the region; regions that are given by a shape are not."""
     X, n = there.sites[0], there.normals
-    if region.is_inside:
+    if region.is_interior:
         return bool(np.all(domain.contains(X)))
     if not region.mask(Boundary(X, n, (None,) * len(X))).all():
         return False
@@ -100,19 +102,20 @@ def _is_own(region: Region, there: PointSet, domain: Domain, slack: float) -> bo
 
 
 def _sign(residual: Residual, here: PointSet, there: PointSet) -> float:
-    """±1 where the terms of even order are ± the same at the image, and those of odd order ∓; else 0."""
+    """Return ±1 if the terms of even order are ± equal at the image and those of odd order ∓; else 0."""
     c, other = (
-        residual.coefficients(p.sites[0], p.normals, residual.known_data(p.sites[0])) for p in (here, there)
+        residual.coefficients(p.sites[0], p.normals, residual.data_function_values(p.sites[0]))
+        for p in (here, there)
     )
-    parity = np.array([(-1.0) ** sum(jet.alpha) for jet in residual.linear])[:, None]
+    parity = np.array([(-1.0) ** sum(derivative.alpha) for derivative in residual.linear])[:, None]
     for sign in (1.0, -1.0):
-        if np.all(np.abs(sign * parity * other - c) <= _SAME * np.abs(c).max(axis=1, keepdims=True)):
+        if np.all(np.abs(sign * parity * other - c) <= _ROUNDING * np.abs(c).max(axis=1, keepdims=True)):
             return sign
     return 0.0
 
 
-def _one_side(points: PointSet, centre: Array) -> PointSet:
-    """One of each place and its image: the first coordinate that is not in the middle lies above."""
+def _one_of_each_pair(points: PointSet, centre: Array) -> PointSet:
+    """Return one point of each pair of images: its first coordinate off the centre lies above it."""
     away = points.sites[0] - centre
     if np.abs(away[:, 0]).min(initial=np.inf) > 1e-9 * np.abs(away[:, 0]).max(initial=0.0):
         above: Mask = away[:, 0] > 0.0
@@ -124,10 +127,10 @@ def _one_side(points: PointSet, centre: Array) -> PointSet:
 
 
 @dataclass(frozen=True)
-class EvenOddSystem(Asked[EvenOdd]):
-    """A linear system at places and at their images."""
+class EvenOddSystem(SystemBase[EvenOdd]):
+    """A linear system at one half of the points and at their images."""
 
-    places: System
+    half_system: System
     images: tuple[Block, ...]
     constant: Array = field(repr=False)
 
@@ -135,19 +138,19 @@ class EvenOddSystem(Asked[EvenOdd]):
     fronts = 2
 
     @property
-    def in_one_piece(self) -> None:
-        """Two halves."""
+    def as_single_matrix(self) -> None:
+        """None: the matrix is split into even and odd functions."""
 
     @property
-    def space(self) -> Whole:
-        return self.places.space
+    def space(self) -> SingleDomainSpace:
+        return self.half_system.space
 
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.constant), self.space.columns
 
     def _linearised(self, v: Array) -> tuple[EvenOdd, Array]:
-        return EvenOdd(self.places.linear), -self.constant
+        return EvenOdd(self.half_system.linear), -self.constant
 
     def residual(self, w: Array) -> Array:
         return self._linear[0] @ w + self.constant
@@ -155,7 +158,7 @@ class EvenOddSystem(Asked[EvenOdd]):
     def values(self, w: Array) -> Array:
         return np.empty(0)
 
-    def terms(self, w: Array) -> Array:
-        """Σ|terms| of each row."""
-        there = (block.terms(w, self.space) for block in self.images)
-        return np.concatenate([self.places.terms(w), *there])
+    def term_magnitudes(self, w: Array) -> Array:
+        """Return Σ|terms| of each row."""
+        there = (block.term_magnitudes(w, self.space) for block in self.images)
+        return np.concatenate([self.half_system.term_magnitudes(w), *there])

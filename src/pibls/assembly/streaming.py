@@ -1,7 +1,7 @@
-r"""r(w) and J(w) of more points than memory holds: the rows are made in blocks, as often as needed.
+r"""Systems with more rows than fit into memory: the rows are computed in blocks, as often as needed.
 
-A block is a small system of its own: some points of one region, all residuals that hold there.
-Nothing but the points is kept between two passes over the blocks.
+A block is a small system: some points of one region with all residuals of the region. Only the points are
+kept between two passes over the blocks.
 """
 
 from __future__ import annotations
@@ -12,129 +12,136 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.assembly.known import Placed
 from pibls.assembly.points import PointSet
-from pibls.assembly.system import HELD_BYTES, System, assemble
-from pibls.assembly.system_base import Asked
-from pibls.linalg.rows import Rows
-from pibls.memory import check_memory
+from pibls.assembly.residual_coefficients import PlacedPoints
+from pibls.assembly.system import BYTES_PER_ENTRY, System, assemble
+from pibls.assembly.system_base import SystemBase
+from pibls.linalg.streamed_matrix import StreamedMatrix
 from pibls.problem import Region
-from pibls.problem.forms.lowering import LoweredProblem, Residual
-from pibls.spaces import Whole
+from pibls.problem.forms.compilation import CompiledProblem, Residual
+from pibls.runtime.memory import check_memory
+from pibls.spaces import SingleDomainSpace
 
-HELD_ENTRIES = 1 << 28
-"""Entries (2 GiB) up to which the matrices are held; solvers need two to three times as much."""
+MAX_STORED_ENTRIES = 1 << 28
+"""Matrix entries (2 GiB) up to which a system is stored; solvers need two to three times as much."""
 _BLOCK_ENTRIES = 1 << 22
 
 
-def held_or_streamed(lowered: LoweredProblem, placed: Placed, space: Whole) -> System | StreamedSystem:
-    """The system of a problem at these points in this space: held where it fits, else streamed."""
+def assemble_or_stream(
+    compiled: CompiledProblem, placed: PlacedPoints, space: SingleDomainSpace
+) -> System | StreamedSystem:
+    """Assemble the system of a problem: stored if it fits into memory, else streamed."""
     points = placed.points
     kept = sum(
-        len(points[r.region]) * (space.columns + space.nodes * len(r.nonlinear)) for r in lowered.residuals
+        len(points[r.region]) * (space.columns + space.nodes * len(r.nonlinear)) for r in compiled.residuals
     )
-    whole = any(r.region.is_sum for r in lowered.residuals)  # a sum over points is not taken in blocks
-    if whole or (kept <= HELD_ENTRIES and _fits(kept)):
-        return assemble(lowered, points, space, placed.known)
-    return StreamedSystem.of(lowered, points, space)
+    whole = any(
+        r.region.is_integral for r in compiled.residuals
+    )  # a sum over points cannot be split into blocks
+    if whole or (kept <= MAX_STORED_ENTRIES and _fits(kept)):
+        return assemble(compiled, points, space, placed.cache)
+    return StreamedSystem.of(compiled, points, space)
 
 
 def _fits(entries: int) -> bool:
     try:
-        check_memory(HELD_BYTES * entries)
+        check_memory(BYTES_PER_ENTRY * entries)
     except MemoryError:
         return False
     return True
 
 
 @dataclass(frozen=True)
-class RowPiece:
-    """Some points of one region and the residuals there."""
+class RowBlock:
+    """Some points of one region with the residuals of the region."""
 
-    lowered: LoweredProblem
+    compiled: CompiledProblem
     region: Region
     points: PointSet
 
     @property
     def rows(self) -> int:
-        return len(self.lowered.residuals) * len(self.points)
+        return len(self.compiled.residuals) * len(self.points)
 
     @property
-    def values(self) -> int:
-        """How many numbers of v belong to it."""
-        return sum(len(r.nonlinear) for r in self.lowered.residuals) * len(self.points)
+    def value_count(self) -> int:
+        """Number of entries of v that belong to this block."""
+        return sum(len(r.nonlinear) for r in self.compiled.residuals) * len(self.points)
 
-    def system(self, space: Whole) -> System:
-        return assemble(self.lowered, {self.region: self.points}, space)
+    def system(self, space: SingleDomainSpace) -> System:
+        return assemble(self.compiled, {self.region: self.points}, space)
 
-    def target(self, v: Array) -> Array:
-        """b of these rows, linearised about v; no space is needed for it."""
+    def right_side(self, v: Array) -> Array:
+        """Return b of these rows, linearised about v; it does not depend on the space."""
         X, normals, n = self.points.sites[0], self.points.normals, len(self.points)
         out, start = [], 0
-        for r in self.lowered.residuals:
+        for r in self.compiled.residuals:
             stop = start + len(r.nonlinear) * n
-            jets, data = v[start:stop].reshape(-1, n), r.known_data(X)
+            derivatives, data = v[start:stop].reshape(-1, n), r.data_function_values(X)
             start = stop
             out.append(
-                np.sum(r.partials(X, normals, data, jets) * jets, axis=0) - r.rest(X, normals, data, jets)
+                np.sum(r.partials(X, normals, data, derivatives) * derivatives, axis=0)
+                - r.rest(X, normals, data, derivatives)
             )
         return np.concatenate(out)
 
 
 @dataclass(frozen=True)
-class StreamedSystem(Asked[Rows]):
-    """What `System` is, with rows that are never all there; they come in another order."""
+class StreamedSystem(SystemBase[StreamedMatrix]):
+    """Like `System`, with rows that are computed block by block, and in another order."""
 
-    space: Whole
-    pieces: tuple[RowPiece, ...]
+    space: SingleDomainSpace
+    row_blocks: tuple[RowBlock, ...]
     is_linear: bool
 
     @classmethod
-    def of(cls, lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole) -> StreamedSystem:
+    def of(
+        cls, compiled: CompiledProblem, points: Mapping[Region, PointSet], space: SingleDomainSpace
+    ) -> StreamedSystem:
         columns = space.columns
-        # With fewer rows than columns, the triangle that is carried along would cost more than the rows.
+        # With fewer rows than columns, updating the triangular factor would cost more than the rows.
         rows = max(_BLOCK_ENTRIES // columns, columns)
-        pieces = []
+        row_blocks = []
         for region, found in points.items():
-            here = tuple(r for r in lowered.residuals if r.region == region)
-            part = replace(lowered, residuals=here)
+            here = tuple(r for r in compiled.residuals if r.region == region)
+            part = replace(compiled, residuals=here)
             step = max(rows // max(len(here), 1), 1)
             for start in range(0, len(found), step):
                 chosen = slice(start, start + step)
                 sites = tuple(site[chosen] for site in found.sites)
-                pieces.append(RowPiece(part, region, PointSet(sites, found.normals[chosen])))
-        return cls(space, tuple(pieces), lowered.is_linear)
+                row_blocks.append(RowBlock(part, region, PointSet(sites, found.normals[chosen])))
+        return cls(space, tuple(row_blocks), compiled.is_linear)
 
     @property
-    def probed(self) -> None:
-        """Its rows would have to be made once more."""
+    def conditioning_target(self) -> None:
+        """None: the test would need another pass over all rows."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        return sum(p.rows for p in self.pieces), self.space.columns
+        return sum(p.rows for p in self.row_blocks), self.space.columns
 
     def residual(self, w: Array) -> Array:
-        """r(w), (rows,)."""
-        return np.concatenate([p.system(self.space).residual(w) for p in self.pieces])
+        """Return r(w), (rows,)."""
+        return np.concatenate([p.system(self.space).residual(w) for p in self.row_blocks])
 
-    def terms(self, w: Array) -> Array:
-        """Σ|terms| of each row, (rows,)."""
-        return np.concatenate([p.system(self.space).terms(w) for p in self.pieces])
+    def term_magnitudes(self, w: Array) -> Array:
+        """Return Σ|terms| of each row, (rows,)."""
+        return np.concatenate([p.system(self.space).term_magnitudes(w) for p in self.row_blocks])
 
     @property
-    def bent(self) -> Iterator[tuple[PointSet, Residual]]:
-        return ((p.points, r) for p in self.pieces for r in p.lowered.residuals if r.nonlinear)
+    def nonlinear_residuals(self) -> Iterator[tuple[PointSet, Residual]]:
+        return ((p.points, r) for p in self.row_blocks for r in p.compiled.residuals if r.nonlinear)
 
     def values(self, w: Array) -> Array:
         return self.values_of(self.space, w)
 
-    def _linearised(self, v: Array) -> tuple[Rows, Array]:
-        ends = np.cumsum([p.values for p in self.pieces])
+    def _linearised(self, v: Array) -> tuple[StreamedMatrix, Array]:
+        ends = np.cumsum([p.value_count for p in self.row_blocks])
         parts = np.split(v, ends[:-1])
 
         def blocks() -> Iterator[Array]:
-            for piece, part in zip(self.pieces, parts, strict=True):
-                yield piece.system(self.space).linearise(part)[0]
+            for block, part in zip(self.row_blocks, parts, strict=True):
+                yield block.system(self.space).linearise(part)[0]
 
-        b = np.concatenate([p.target(part) for p, part in zip(self.pieces, parts, strict=True)])
-        return Rows(self.shape, blocks), b
+        b = np.concatenate([p.right_side(part) for p, part in zip(self.row_blocks, parts, strict=True)])
+        return StreamedMatrix(self.shape, blocks), b

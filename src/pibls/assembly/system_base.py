@@ -1,4 +1,4 @@
-"""What is asked of a system beside r(w) and J(w): where most of them have the same answer, it is here."""
+"""Base class of assembled systems, with default implementations."""
 
 from __future__ import annotations
 
@@ -10,97 +10,104 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.assembly.points import PointSet
-from pibls.caching import cached_property
 from pibls.linalg.matrix import Matrix, norms
-from pibls.problem.forms.lowering import Residual
+from pibls.problem.forms.compilation import Residual
+from pibls.runtime.caching import cached_property
 from pibls.spaces import Space
 
 if TYPE_CHECKING:
-    from pibls.assembly.hybridized.cells import CellSystem
+    from pibls.assembly.hybridized.cell_system import CellSystem
     from pibls.assembly.system import System
 
 
 M = TypeVar("M", bound=Matrix)
 
 
-class Asked(ABC, Generic[M]):
-    """The usual answers."""
+class SystemBase(ABC, Generic[M]):
+    """Residual r(w) and Jacobian J(w) of an assembled problem, with defaults shared by most systems.
+
+    v denotes the values of the derivatives that enter nonlinearly, at all points.
+    """
 
     is_linear: bool
     """Whether J does not depend on w."""
 
     fronts = 1
-    """Matrices that are factored, each with its share of the columns."""
-    has_corners = False
-    """Whether some of its functions are singular, with one coefficient in several unknowns."""
+    """Number of matrices that are factored, each with its share of the columns."""
+    has_singular_functions = False
+    """Whether the basis has singular functions with one coefficient in several unknowns."""
 
     @property
-    def bent(self) -> Iterator[tuple[PointSet, Residual]]:
-        """Where the solution enters nonlinearly: points and residuals, in the order of v."""
+    def nonlinear_residuals(self) -> Iterator[tuple[PointSet, Residual]]:
+        """Points and residuals of the nonlinear equations, in the order of v."""
         return iter(())
 
     @abstractmethod
     def values(self, w: Array) -> Array:
-        """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
+        """Return v of the function with coefficients w."""
 
     def values_of(self, space: Space, w: Array) -> Array:
-        """v of the function with coefficients w in any space."""
-        parts = [space.values(points.sites, r.nonlinear, w).ravel() for points, r in self.bent]
+        """Return v of the function with coefficients w in any space."""
+        parts = [space.values(points.sites, r.nonlinear, w).ravel() for points, r in self.nonlinear_residuals]
         return np.concatenate([np.empty(0), *parts])
 
-    def level(self, u: float) -> Array:
-        """v of the constant function u."""
-        parts = [np.full(len(p), 0.0 if any(jet.alpha) else u) for p, r in self.bent for jet in r.nonlinear]
+    def values_of_constant(self, u: float) -> Array:
+        """Return v of the constant function u."""
+        parts = [
+            np.full(len(p), 0.0 if any(derivative.alpha) else u)
+            for p, r in self.nonlinear_residuals
+            for derivative in r.nonlinear
+        ]
         return np.concatenate([np.empty(0), *parts])
 
     @abstractmethod
     def _linearised(self, v: Array) -> tuple[M, Array]:
-        """J and b of the system linearised about v."""
+        """Return J and b of the system linearised about v."""
 
     @cached_property
     def _linear(self) -> tuple[M, Array]:
-        return self._linearised(np.empty(0))  # one object, because it remembers its row norms
+        return self._linearised(np.empty(0))  # one object, because it caches its row norms
 
     def linearise(self, v: Array) -> tuple[M, Array]:
-        """J and b of the system linearised about v: its solution is the next w. Do not write into them."""
+        """Return J and b of the system linearised about v: min ‖J w - b‖ gives the next w. Do not modify."""
         return self._linear if self.is_linear else self._linearised(v)
 
     def linear_part(self) -> tuple[M, Array]:
-        """J and b without the nonlinear terms; linearised about zero where they are not kept apart."""
-        return self.linearise(self.level(0.0))
+        """Return J and b without the nonlinear terms, or linearised about zero if these are not separate."""
+        return self.linearise(self.values_of_constant(0.0))
 
     def jacobian(self, w: Array) -> M:
-        """J(w), (rows, columns). Do not write into it."""
+        """Return J(w), (rows, columns). Do not modify it."""
         return self.linearise(self.values(w))[0]
 
     @property
-    def in_one_piece(self) -> Self | None:
-        """Itself, where it has one matrix: neither cells nor halves."""
+    def as_single_matrix(self) -> Self | None:
+        """This system if it has a single matrix, else None."""
         return self
 
     @property
-    def probed(self) -> Self | None:
-        """Itself, where it can be asked how firmly it holds its solution."""
+    def conditioning_target(self) -> Self | None:
+        """This system if its conditioning can be tested, else None."""
         return self
 
     @property
-    def in_cells(self) -> CellSystem | None:
-        """Itself, where each cell has its own rows."""
+    def as_cell_system(self) -> CellSystem | None:
+        """This system if each cell has its own rows, else None."""
         return None
 
     @property
-    def held(self) -> System | None:
-        """Itself, where its rows are held as they were assembled."""
+    def as_stored(self) -> System | None:
+        """This system if it stores its rows as assembled, else None."""
         return None
 
-    def full(self, w: Array) -> Array:
-        """The coefficients of the space."""
+    def expand(self, w: Array) -> Array:
+        """Return the coefficients of the space for the solution vector w."""
         return w
 
-    def tied(self, A: Array) -> Array:
-        """Rows for the coefficients of the space, as rows for w."""
+    def merge_columns(self, A: Array) -> Array:
+        """Return the matrix A, given for the coefficients of the space, as a matrix for w."""
         return A
 
-    def row_sizes(self, J: Matrix) -> Array:
-        """What the rows of J are divided by: their lengths."""
+    def row_scales(self, J: Matrix) -> Array:
+        """Return the divisors of the rows of J: their norms."""
         return norms(J, 1)

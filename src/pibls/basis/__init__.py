@@ -1,25 +1,29 @@
-"""Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
-sines and cosines, `Mirrored` the same around a hole, `Ridges` placed ones, `Chebyshev` polynomials on a
-line, `PowersBasis` and `PolarBasis` what is singular at a corner, `ExponentialBasis` thin layers; `Joined`
-puts several side by side. Of evolutions: `ProductBasis`, on any shape `DegreeBasis` and `EvolvingBasis`."""
+"""Bases: families of functions whose derivatives of any order can be evaluated.
 
-from pibls.basis.broad import Broad, BroadBasis, BroadWeights, weights_of
+A specification (`Broad`, `Features`, `RandomFourierFeatures`, public as `Waves`, `Ridges`, `Chebyshev`,
+`Joined`) holds the hyperparameters; its ``draw(box, rng)`` returns a basis for that box. `Broad` is the basis
+of the paper. `Mirrored` and `Annular` are made for holes, `PowersBasis`, `PolarBasis` and `Singular` for
+singularities at corners, `ExponentialBasis` for boundary layers. `ProductBasis`, `TotalDegreeBasis` and
+`SpaceTimeBasis` are polynomials.
+"""
+
+from pibls.basis.broad import Broad, BroadBasis, BroadWeights, broad_weights
 from pibls.basis.feature import FeatureBasis, Features
-from pibls.basis.grown import GrownBroad, natural_order, nodes_since
+from pibls.basis.grown import GrownBroad, added_nodes, coefficient_order
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.polynomials.chebyshev import Chebyshev, ChebyshevBasis
-from pibls.basis.polynomials.degrees import DegreeBasis
-from pibls.basis.polynomials.evolving import EvolvingBasis
 from pibls.basis.polynomials.product import ProductBasis
+from pibls.basis.polynomials.space_time import SpaceTimeBasis
+from pibls.basis.polynomials.total_degree import TotalDegreeBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
+from pibls.basis.random_fourier import RandomFourierBasis, RandomFourierFeatures, Waves
 from pibls.basis.ridges import Ridges
 from pibls.basis.singular.annular import Annular, AnnularBasis
+from pibls.basis.singular.corner_functions import Singular, SingularBasis, Tip
 from pibls.basis.singular.exponential import ExponentialBasis
 from pibls.basis.singular.mirrored import Mirrored, MirroredBasis
-from pibls.basis.singular.polar import PolarBasis, without_corners
+from pibls.basis.singular.polar import PolarBasis, without_corner_functions
 from pibls.basis.singular.powers import PowersBasis
-from pibls.basis.singular.tips import Singular, SingularBasis, Tip
-from pibls.basis.waves import WaveBasis, Waves
 
 __all__ = [
     "Annular",
@@ -31,8 +35,6 @@ __all__ = [
     "BroadWeights",
     "Chebyshev",
     "ChebyshevBasis",
-    "DegreeBasis",
-    "EvolvingBasis",
     "ExponentialBasis",
     "FeatureBasis",
     "Features",
@@ -44,15 +46,18 @@ __all__ = [
     "PolarBasis",
     "PowersBasis",
     "ProductBasis",
+    "RandomFourierBasis",
+    "RandomFourierFeatures",
     "Ridges",
     "Singular",
     "SingularBasis",
+    "SpaceTimeBasis",
     "Tip",
-    "WaveBasis",
+    "TotalDegreeBasis",
     "Waves",
+    "added_nodes",
+    "broad_weights",
+    "coefficient_order",
     "jet",
-    "natural_order",
-    "nodes_since",
-    "weights_of",
-    "without_corners",
+    "without_corner_functions",
 ]

@@ -1,9 +1,8 @@
-r"""σ, σ', σ'', …: activations with exact derivatives of every order.
+r"""Activation functions σ with exact derivatives of any order.
 
-An activation is anything with ``derivatives(s, orders)``, giving σ⁽ᵏ⁾(s) for each k in ``orders``.
-Several orders are asked for at once so that what they share (the exponential, the sine) is computed
-once. Formulas are chosen to keep *relative* accuracy in the tails: 1 - tanh² is never formed by
-subtraction.
+An activation is an object with ``name`` and ``derivatives(s, orders)``, which returns σ⁽ᵏ⁾(s) for each k in
+``orders``. Several orders are passed at once so that common terms (an exponential, a sine) are computed once.
+The formulas keep the *relative* accuracy for large abs(s): 1 - tanh² is never formed by subtraction.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from pibls.errors import ProblemError
 
 @runtime_checkable
 class Activation(Protocol):
-    """σ with its derivatives; write your own class with these two members to add one."""
+    """An activation function σ with its derivatives; user classes need these two members."""
 
     @property
     def name(self) -> str:
-        """The word that stands for it on the command line and in files."""
+        """The name on the command line and in files."""
 
     def derivatives(self, s: Array, orders: Sequence[int]) -> list[Array]:
         """σ⁽ᵏ⁾(s) for each k in ``orders``, each of the shape of ``s``."""
 
 
-_SMALL = 0.05
+_SMALL = 0.05  # abs(s) below which tanh is evaluated directly
 
 
 def _horner(coefficients: tuple[float, ...], t: Array) -> Array:
@@ -69,7 +68,7 @@ class Tanh:
     def derivatives(self, s: Array, orders: Sequence[int]) -> list[Array]:
         if not any(orders):
             return [np.tanh(s)] * len(orders)
-        # With e = exp(-2|s|), 4e/(1+e)² keeps its relative accuracy where 1 - t² has none left, and
+        # With e = exp(-2|s|), 4e/(1+e)² keeps the relative accuracy that 1 - t² loses for large abs(s), and
         # (1-e)/(1+e) saves a second transcendental function except near zero.
         size = np.abs(s)
         e = np.exp(-2.0 * size)
@@ -212,7 +211,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def activation(which: str | Activation, argument: str = "activation") -> Activation:
-    """The activation of that name, or the object itself.
+    """Return the activation of that name, or the object itself.
 
     >>> activation("tanh").name
     'tanh'

@@ -1,8 +1,8 @@
-r"""A = [Z | H], Z = φ(xWₑ + βₑ), H = ξ(ZWₕ + βₕ): the broad basis of the paper.
+r"""The broad basis of the paper: A = [Z | H], Z = φ(xWₑ + βₑ), H = ξ(ZWₕ + βₕ).
 
-n groups of k feature nodes see the inputs; m groups of q enhancement nodes see all feature nodes.
-Derivatives are exact: Z by the chain rule for a linear argument, H by the chain rule of any order
-(`chain`), where the inner derivatives are matrix products,
+n groups of k feature nodes depend on the inputs; m groups of q enhancement nodes depend on all feature nodes.
+Derivatives are exact: those of Z by the chain rule for a linear argument, those of H by the chain rule of any
+order (`chain_rule`), where the inner derivatives are matrix products,
 
     ∂^β (ZWₕ + βₕ) = φ^{(|β|)}(xWₑ + βₑ) · (diag(Wₑ^β) Wₕ).
 """
@@ -17,10 +17,10 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.activation import Activation, activation
-from pibls.basis.chain import Composition, closure
-from pibls.basis.checks import positive_scale, whole
-from pibls.basis.layer import Layer, LayerTables
-from pibls.basis.sparse import refine
+from pibls.basis.chain_rule import Composition, lower_closure
+from pibls.basis.checks import check_integer, check_positive_scale
+from pibls.basis.layer import ActivationCache, Layer
+from pibls.basis.sparse_autoencoder import refine
 from pibls.errors import ProblemError
 
 _CODING_POINTS = 256
@@ -44,7 +44,7 @@ class Broad:
         Orthonormalise the columns of each enhancement weight block (the rows where it is wider
         than tall), which keeps the second layer from saturating.
     sparse
-        Refine the feature weights by a sparse autoencoder (see `pibls.basis.sparse`).
+        Refine the feature weights by a sparse autoencoder (see `pibls.basis.sparse_autoencoder`).
     shared_bias
         One bias for each group instead of one for each node, as in the code of the paper's authors.
 
@@ -66,9 +66,9 @@ class Broad:
 
     def __post_init__(self) -> None:
         for name in ("feature_groups", "feature_nodes"):
-            whole(getattr(self, name), f"Broad({name})", least=1)
+            check_integer(getattr(self, name), f"Broad({name})", least=1)
         for name in ("enhancement_groups", "enhancement_nodes"):
-            whole(getattr(self, name), f"Broad({name})", least=0)
+            check_integer(getattr(self, name), f"Broad({name})", least=0)
         if bool(self.enhancement_groups) != bool(self.enhancement_nodes):
             raise ProblemError(
                 "Broad(enhancement_groups, enhancement_nodes)",
@@ -76,7 +76,7 @@ class Broad:
                 got=(self.enhancement_groups, self.enhancement_nodes),
                 remedy="m groups of q nodes: give both numbers.",
             )
-        positive_scale(self.scale, "Broad(scale)")
+        check_positive_scale(self.scale, "Broad(scale)")
         activation(self.activation, "Broad(activation)")
         if self.enhancement_activation is not None:
             activation(self.enhancement_activation, "Broad(enhancement_activation)")
@@ -111,10 +111,10 @@ class Broad:
     def extended(
         self, basis: BroadBasis, features: int, enhancement: int, rng: np.random.Generator
     ) -> BroadBasis:
-        """A drawn basis with a group of new feature nodes, then one of new enhancement nodes.
+        """Return a drawn basis with a group of feature nodes and then a group of enhancement nodes added.
 
-        New enhancement nodes see all feature nodes, the new ones included. Those that are there keep their
-        inputs: their weights for new feature nodes are zero.
+        New enhancement nodes depend on all feature nodes, including the new ones. Existing enhancement nodes
+        do not change: their weights for new feature nodes are zero.
         """
         R, layer = self.scale, basis.features
         if features:
@@ -127,7 +127,7 @@ class Broad:
                 layer,
                 weights=np.hstack([layer.weights, weights]),
                 biases=np.concatenate([layer.biases, biases]),
-                tables=None if layer.tables is None else LayerTables(layer.tables.sites),
+                cache=None if layer.cache is None else ActivationCache(layer.cache.sites),
             )
         inner = np.vstack([basis.inner, np.zeros((features, basis.inner.shape[1]))])
         offsets = basis.offsets
@@ -144,7 +144,7 @@ class Broad:
 
 
 def orthonormal(block: Array) -> Array:
-    """Orthonormal columns with the same span; orthonormal rows where there are fewer rows."""
+    """Return orthonormal columns with the same span, or orthonormal rows if the block is wider than tall."""
     if block.shape[0] >= block.shape[1]:
         return np.asarray(np.linalg.qr(block)[0])
     return np.asarray(np.linalg.qr(block.T)[0].T)
@@ -172,8 +172,8 @@ class BroadWeights(NamedTuple):
     """Half of its lengths, (d,)."""
 
 
-def weights_of(basis: object, W_out: Array) -> BroadWeights | None:
-    """The arrays of a drawn broad basis with these output weights; None of another basis."""
+def broad_weights(basis: object, W_out: Array) -> BroadWeights | None:
+    """Return the arrays of a drawn broad basis with these output weights; None for any other basis."""
     if not isinstance(basis, BroadBasis):
         return None
     layer = basis.features
@@ -184,7 +184,7 @@ def weights_of(basis: object, W_out: Array) -> BroadWeights | None:
 
 @dataclass(frozen=True)
 class BroadBasis:
-    """[Z | H], drawn: the feature layer, Wₕ (nk, mq), βₕ (mq,) and ξ."""
+    """A drawn broad basis [Z | H]: the feature layer, Wₕ (nk, mq), βₕ (mq,) and ξ."""
 
     features: Layer
     inner: Array
@@ -198,32 +198,34 @@ class BroadBasis:
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         nk = self.features.size
-        needed = closure(alphas) if len(self.offsets) else list(alphas)
+        needed = lower_closure(alphas) if len(self.offsets) else list(alphas)
         phi = self.features.activations(X, map(sum, needed))
         enhanced = self._compose(phi, needed) if len(self.offsets) else None
         out = []
         for alpha in alphas:
             A = np.empty((len(X), self.size), order="F")
-            np.multiply(phi[sum(alpha)], self.features.power(alpha), out=A[:, :nk])
+            np.multiply(phi[sum(alpha)], self.features.weight_power(alpha), out=A[:, :nk])
             if enhanced is not None:
                 A[:, nk:] = enhanced.derivative(alpha)
             out.append(A)
         return out
 
-    def keeping(self, sites: Sequence[Array]) -> BroadBasis:
-        """The same basis, which keeps the values of its feature nodes at these points."""
-        return replace(self, features=self.features.keeping(sites))
+    def caching_at(self, sites: Sequence[Array]) -> BroadBasis:
+        """Return the same basis with a cache of the values of its feature nodes at these points."""
+        return replace(self, features=self.features.caching_at(sites))
 
     def enhancement(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
-        """∂^α H alone, (N, mq) for each α."""
-        needed = closure(alphas)
+        """Return ∂^α H, (N, mq), for each α."""
+        needed = lower_closure(alphas)
         enhanced = self._compose(self.features.activations(X, map(sum, needed)), needed)
         return [enhanced.derivative(alpha) for alpha in alphas]
 
     def _weights(self, beta: MultiIndex) -> Array:
-        """(diag(Wₑ^β) Wₕ)ᵀ, kept because points come in many small slices."""
+        """(diag(Wₑ^β) Wₕ)ᵀ, cached because points come in many small slices."""
         if beta not in self._scaled:
-            self._scaled[beta] = np.ascontiguousarray((self.features.power(beta)[:, None] * self.inner).T)
+            self._scaled[beta] = np.ascontiguousarray(
+                (self.features.weight_power(beta)[:, None] * self.inner).T
+            )
         return self._scaled[beta]
 
     def _compose(self, phi: dict[int, Array], needed: list[MultiIndex]) -> Composition:

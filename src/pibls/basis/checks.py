@@ -1,4 +1,4 @@
-"""What every basis asks of its hyperparameters."""
+"""Checks of the hyperparameters of bases."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from pibls.errors import ProblemError
 
 
-def whole(value: Any, argument: str, least: int) -> None:
-    """A whole number, not below ``least``."""
+def check_integer(value: Any, argument: str, least: int) -> None:
+    """Raise a `ProblemError` unless ``value`` is an integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ProblemError(
             argument,
@@ -21,8 +21,8 @@ def whole(value: Any, argument: str, least: int) -> None:
         )
 
 
-def positive_scale(value: Any, argument: str) -> None:
-    """A finite positive number."""
+def check_positive_scale(value: Any, argument: str) -> None:
+    """Raise a `ProblemError` unless ``value`` is a finite positive number."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float, np.integer, np.floating))

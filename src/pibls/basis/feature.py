@@ -1,4 +1,4 @@
-r"""a_j(x) = φ(w_j·x + b_j): plain random features."""
+r"""Random features a_j(x) = φ(w_j·x + b_j)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.activation import Activation, Sine, activation
-from pibls.basis.checks import positive_scale, whole
+from pibls.basis.checks import check_integer, check_positive_scale
 from pibls.basis.layer import Layer
 
 _MARGIN = 1.1  # ridge centres are drawn over a box this much larger than the domain
@@ -17,10 +17,10 @@ _MARGIN = 1.1  # ridge centres are drawn over a box this much larger than the do
 
 @dataclass(frozen=True)
 class Features:
-    """φ(w·x + b) with w uniform in the ball of radius ``scale`` (inputs mapped to [-1, 1]).
+    """φ(w·x + b) with w uniform in the ball of radius ``scale``, for inputs mapped to [-1, 1].
 
-    Sines get random phases. Ridge activations (tanh, gaussian, …) get their centres in the domain:
-    b = -w·c with c drawn over a slightly larger box, so that no node is flat where it is used.
+    Sines have random phases. Ridge activations (tanh, gaussian, …) have b = -w·c with centres c drawn from a
+    box slightly larger than the domain, so that no node is constant in the domain.
 
     >>> Features(100, scale=8.0).size
     100
@@ -31,8 +31,8 @@ class Features:
     activation: str | Activation = "sin"
 
     def __post_init__(self) -> None:
-        whole(self.nodes, "Features(nodes)", least=1)
-        positive_scale(self.scale, "Features(scale)")
+        check_integer(self.nodes, "Features(nodes)", least=1)
+        check_positive_scale(self.scale, "Features(scale)")
         activation(self.activation, "Features(activation)")
 
     @property
@@ -54,7 +54,7 @@ class Features:
 
 @dataclass(frozen=True)
 class FeatureBasis:
-    """One drawn layer of features."""
+    """Drawn random features: one layer."""
 
     layer: Layer
 
@@ -64,4 +64,4 @@ class FeatureBasis:
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         phi = self.layer.activations(X, map(sum, alphas))
-        return [phi[sum(a)] * self.layer.power(a) if any(a) else phi[0] for a in alphas]
+        return [phi[sum(a)] * self.layer.weight_power(a) if any(a) else phi[0] for a in alphas]

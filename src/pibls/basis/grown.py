@@ -1,4 +1,4 @@
-r"""A = [Z | H] with nodes that were added later: a broad basis that grows."""
+r"""A broad basis A = [Z | H] to which nodes are added."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.broad import Broad, BroadBasis
-from pibls.basis.checks import whole
+from pibls.basis.checks import check_integer
 from pibls.basis.joined import JoinedBasis
 from pibls.basis.protocol import Basis
 from pibls.errors import ProblemError
@@ -22,11 +22,10 @@ class GrownBroad:
     Parameters
     ----------
     base
-        The basis that was begun with. Its range R, activations, whitening and refinement hold for added nodes
-        too.
+        The initial basis. Its range R, activations, whitening and refinement also apply to added nodes.
     added
         (feature nodes, enhancement nodes) of each addition. An addition is one group of each kind; its
-        enhancement nodes see all feature nodes that are there.
+        enhancement nodes depend on all feature nodes present at that time.
 
     >>> GrownBroad(Broad(10, 10, 4, 10, scale=3.9), ((0, 14), (20, 0))).size
     174
@@ -38,7 +37,7 @@ class GrownBroad:
     def __post_init__(self) -> None:
         for addition in self.added:
             for count in addition:
-                whole(count, "GrownBroad(added)", least=0)
+                check_integer(count, "GrownBroad(added)", least=0)
             if len(addition) != 2 or not any(addition):
                 raise ProblemError(
                     "GrownBroad(added)",
@@ -56,21 +55,21 @@ class GrownBroad:
         return self.stages(box, rng)[-1]
 
     def stages(self, box: Array, rng: np.random.Generator) -> list[BroadBasis]:
-        """The base and the basis after each addition."""
+        """Return the initial basis and the basis after each addition."""
         out = [self.base.draw(box, rng)]
         for features, enhancement in self.added:
             out.append(self.base.extended(out[-1], features, enhancement, rng))
         return out
 
 
-def nodes_since(earlier: BroadBasis | None, basis: BroadBasis) -> Basis:
-    """The nodes that a basis has and an earlier stage of it has not: features, then enhancement nodes."""
+def added_nodes(earlier: BroadBasis | None, basis: BroadBasis) -> Basis:
+    """Return the nodes added since an earlier stage of a basis: feature nodes, then enhancement nodes."""
     if earlier is None:
         return basis
     first, old = earlier.features.size, len(earlier.offsets)
     new: list[Basis] = []
     if first < basis.features.size:
-        layer = basis.features.since(first)
+        layer = basis.features.nodes_from(first)
         new.append(BroadBasis(layer, np.empty((layer.size, 0)), np.empty(0), basis.outer))
     if old < len(basis.offsets):
         later = BroadBasis(basis.features, basis.inner[:, old:], basis.offsets[old:], basis.outer)
@@ -78,24 +77,25 @@ def nodes_since(earlier: BroadBasis | None, basis: BroadBasis) -> Basis:
     return new[0] if len(new) == 1 else JoinedBasis(tuple(new))
 
 
-def natural_order(stages: Sequence[BroadBasis], unknowns: int) -> list[int]:
-    """Where each coefficient of the last stage stands among the columns of all additions, one after another.
+def coefficient_order(stages: Sequence[BroadBasis], unknowns: int) -> list[int]:
+    """Return, for each coefficient of the last stage, its index among the columns ordered by addition.
 
-    An addition has its feature nodes, then its enhancement nodes, for one unknown after another.
+    The columns of an addition are its feature nodes, then its enhancement nodes, for one unknown after
+    another.
     """
-    places: list[tuple[int, int, int, int]] = []
+    keys: list[tuple[int, int, int, int]] = []
     features = enhancement = 0
     for stage, basis in enumerate(stages):
         new = basis.features.size - features, len(basis.offsets) - enhancement
         for unknown in range(unknowns):
-            places += [(unknown, kind, stage, i) for kind in (0, 1) for i in range(new[kind])]
+            keys += [(unknown, kind, stage, i) for kind in (0, 1) for i in range(new[kind])]
         features, enhancement = basis.features.size, len(basis.offsets)
-    return sorted(range(len(places)), key=places.__getitem__)
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 @dataclass(frozen=True)
 class EnhancementNodes:
-    """H alone: the enhancement nodes of a basis, without the feature nodes that they see."""
+    """H alone: the enhancement nodes of a broad basis, without its feature nodes."""
 
     basis: BroadBasis
 

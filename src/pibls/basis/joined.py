@@ -1,4 +1,4 @@
-r"""A = [A₁ | A₂ | …]: broad expansion, nodes of several kinds side by side."""
+r"""The union A = [A₁ | A₂ | …] of several bases."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.protocol import Basis, BasisSpec, summed
+from pibls.basis.protocol import Basis, BasisSpec, linear_combinations
 
 
 @dataclass(frozen=True)
 class Joined:
-    """The functions of all parts together."""
+    """The functions of several specifications together."""
 
     parts: tuple[BasisSpec, ...]
 
@@ -22,9 +22,9 @@ class Joined:
         return sum(p.size for p in self.parts)
 
     @property
-    def spread(self) -> int:
-        """How many of them need points all over the domain; the others bring their own."""
-        return sum(getattr(p, "spread", p.size) for p in self.parts)
+    def interior_size(self) -> int:
+        """Number of functions that determine the number of interior points; others need points elsewhere."""
+        return sum(getattr(p, "interior_size", p.size) for p in self.parts)
 
     def draw(self, box: Array, rng: np.random.Generator) -> JoinedBasis:
         return JoinedBasis(tuple(p.draw(box, rng) for p in self.parts))
@@ -32,7 +32,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class JoinedBasis:
-    """Drawn parts side by side."""
+    """Several drawn bases side by side."""
 
     parts: tuple[Basis, ...]
 
@@ -44,11 +44,11 @@ class JoinedBasis:
         found = [p.jets(X, alphas) for p in self.parts]
         return [np.concatenate([A.T for A in group]).T for group in zip(*found, strict=True)]
 
-    def sums(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
-        """∂^α A w for each wanted (α, w), part by part: some make no table of their functions."""
+    def linear_combinations(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+        """Return ∂^α A w for each wanted (α, w), (wanted, N), as a sum over the parts."""
         out, start = np.zeros((len(wanted), len(X))), 0
         for part in self.parts:
             mine = [(alpha, w[start : start + part.size]) for alpha, w in wanted]
-            out += summed(part, X, mine)
+            out += linear_combinations(part, X, mine)
             start += part.size
         return out

@@ -1,4 +1,4 @@
-r"""∂^α φ(xW + β) = φ^{(|α|)}(xW + β) ⊙ W^α: one layer of ridge functions."""
+r"""One layer of ridge functions φ(xW + β), with ∂^α φ(xW + β) = φ^{(|α|)}(xW + β) ⊙ W^α."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis.activation import Activation
 
 _SLICE = 64
-"""Points at a time for a table, so that what the activation needs on the way stays in the cache."""
+"""Points per slice, so that the temporary arrays of an activation stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Layer:
     activation: Activation
     centre: Array
     half: Array
-    tables: LayerTables | None = field(default=None, repr=False, compare=False)
-    """Values at points that are asked for again and again, where they are kept."""
+    cache: ActivationCache | None = field(default=None, repr=False, compare=False)
+    """Cached values at points that are evaluated repeatedly; None without a cache."""
 
     @classmethod
     def on_box(cls, weights: Array, biases: Array, activation: Activation, box: Array) -> Layer:
@@ -35,27 +35,27 @@ class Layer:
     def size(self) -> int:
         return len(self.biases)
 
-    def since(self, first: int) -> Layer:
-        """The nodes from one of them on."""
-        return replace(self, weights=self.weights[:, first:], biases=self.biases[first:], tables=None)
+    def nodes_from(self, first: int) -> Layer:
+        """Return the layer of the nodes from number ``first`` on."""
+        return replace(self, weights=self.weights[:, first:], biases=self.biases[first:], cache=None)
 
-    def keeping(self, sites: Sequence[Array]) -> Layer:
-        """The same layer, which keeps its values at these points (n, d) once they were asked for."""
-        return replace(self, tables=LayerTables(sites) if sites else None)
+    def caching_at(self, sites: Sequence[Array]) -> Layer:
+        """Return the same layer with a cache of its values at these sets of points (n, d)."""
+        return replace(self, cache=ActivationCache(sites) if sites else None)
 
     def activations(self, X: Array, orders: Iterable[int]) -> dict[int, Array]:
-        """φ⁽ᵏ⁾ at the points, (N, M), for each order k; in Fortran order where they are not kept."""
+        """Return φ⁽ᵏ⁾ at the points, (N, M), for each order k; in Fortran order unless cached."""
         wanted = sorted(set(orders))
-        kept = None if self.tables is None else self.tables.find(X)
-        if kept is not None:
-            return kept.activations(self, wanted)
-        # (WᵀXᵀ)ᵀ rather than XW: the result is in Fortran order, as LAPACK will want the system.
+        cached = None if self.cache is None else self.cache.find(X)
+        if cached is not None:
+            return cached.activations(self, wanted)
+        # (WᵀXᵀ)ᵀ rather than XW gives Fortran order, which LAPACK needs.
         s = (self.weights.T @ ((X - self.centre) / self.half).T).T
         s += self.biases
         return dict(zip(wanted, self.activation.derivatives(s, wanted), strict=True))
 
-    def power(self, alpha: MultiIndex) -> Array:
-        """W^α in the units of x: the factor that ∂^α brings, (M,)."""
+    def weight_power(self, alpha: MultiIndex) -> Array:
+        """Return W^α in the units of x, (M,): the factor of φ^{(|α|)} in ∂^α."""
         factor = np.ones(self.size)
         for w, h, a in zip(self.weights, self.half, alpha, strict=True):
             if a:
@@ -63,8 +63,8 @@ class Layer:
         return factor
 
 
-class LayerTables:
-    """φ⁽ᵏ⁾ of all nodes at some sets of points, filled when they are asked for."""
+class ActivationCache:
+    """Values φ⁽ᵏ⁾ of all nodes at some sets of points, computed on first use."""
 
     def __init__(self, sites: Sequence[Array]) -> None:
         self.sites = tuple(sites)
@@ -73,18 +73,18 @@ class LayerTables:
             {row.tobytes(): i for i, row in reversed(list(enumerate(X)))} for X in self.sites
         ]
 
-    def find(self, X: Array) -> KeptRows | None:
-        """Where consecutive points of one of the sets are X; None where they are others."""
+    def find(self, X: Array) -> CachedRows | None:
+        """Return the cached rows if X are consecutive points of one of the sets, else None."""
         for site, rows, filled in zip(self.sites, self._rows, self._filled, strict=True):
             first = rows.get(X[0].tobytes()) if len(X) else None
             if first is not None and np.array_equal(site[first : first + len(X)], X):
-                return KeptRows(site, filled, slice(first, first + len(X)))
+                return CachedRows(site, filled, slice(first, first + len(X)))
         return None
 
 
 @dataclass(frozen=True)
-class KeptRows:
-    """Some of the points of a set whose values are kept."""
+class CachedRows:
+    """Consecutive points of a set whose values are cached."""
 
     site: Array
     filled: dict[int, Array]
@@ -93,7 +93,7 @@ class KeptRows:
     def activations(self, layer: Layer, wanted: Sequence[int]) -> dict[int, Array]:
         missing = [k for k in wanted if k not in self.filled]
         if missing:
-            plain = replace(layer, tables=None)
+            plain = replace(layer, cache=None)
             new = {k: np.empty((len(self.site), layer.size)) for k in missing}
             for start in range(0, len(self.site), _SLICE):
                 part = slice(start, start + _SLICE)

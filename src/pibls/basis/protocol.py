@@ -1,4 +1,4 @@
-"""A(x) = [a₁(x), …, a_M(x)]: functions with exact derivatives."""
+"""Protocols of a basis A(x) = [a₁(x), …, a_M(x)] and its specification, and evaluation of bases."""
 
 from __future__ import annotations
 
@@ -12,35 +12,38 @@ from pibls.arrays import Array, MultiIndex
 
 
 class Basis(Protocol):
-    """M functions whose every derivative can be evaluated."""
+    """M functions whose partial derivatives of any order can be evaluated."""
 
     @property
     def size(self) -> int:
-        """M."""
+        """The number of functions M."""
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
-        """∂^α A at the points X (N, d) for each α: arrays (N, M), in Fortran order.
+        """Return ∂^α A at the points X (N, d) for each α: arrays (N, M) in Fortran order.
 
-        All multi-indices are asked for at once, so that each activation derivative is computed once.
+        All multi-indices are passed at once, so that each derivative of an activation is computed once.
         """
 
 
 class BasisSpec(Protocol):
-    """The hyperparameters of a basis: what is chosen, before anything is drawn."""
+    """The hyperparameters of a basis, before random weights are drawn."""
 
     @property
     def size(self) -> int:
-        """How many functions `draw` gives."""
+        """The number of functions of a drawn basis."""
 
     def draw(self, box: Array, rng: np.random.Generator) -> Basis:
-        """A basis for the box (d, 2), drawn at random."""
+        """Return a basis for the box (d, 2) with random weights from ``rng``."""
 
 
-def summed(basis: Basis, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
-    """∂^α A w for each wanted (α, w), (wanted, N)."""
-    sums = getattr(basis, "sums", None)
-    if sums is not None:
-        found: Array = sums(X, wanted)
+def linear_combinations(basis: Basis, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+    """Return ∂^α A w for each wanted (α, w), (wanted, N).
+
+    A basis with a method of this name need not form the matrices ∂^α A.
+    """
+    own = getattr(basis, "linear_combinations", None)
+    if own is not None:
+        found: Array = own(X, wanted)
         return found
     alphas = sorted({alpha for alpha, _ in wanted})
     tables = dict(zip(alphas, basis.jets(X, alphas), strict=True))
@@ -48,17 +51,17 @@ def summed(basis: Basis, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -
 
 
 Operator = tuple[tuple[MultiIndex, float], ...]
-"""Σ c ∂^α with numbers c, as pairs (α, c)."""
+"""A differential operator Σ c ∂^α with constant coefficients, as pairs (α, c)."""
 
 
-def operated(
+def apply_operators(
     basis: Basis, X: Array, operators: Sequence[Operator], targets: Mapping[Operator, Array] | None = None
 ) -> list[Array]:
-    """Σ c ∂^α A at the points for each operator, arrays (N, M) in Fortran order.
+    """Return Σ c ∂^α A at the points for each operator, arrays (N, M) in Fortran order.
 
-    ``targets``: where some of them may be written, if the basis can.
+    ``targets``: output arrays for some operators, used if the basis supports them.
     """
-    own = getattr(basis, "operated", None)
+    own = getattr(basis, "apply_operators", None)
     if own is not None:
         found: list[Array] = own(X, operators, targets)
         return found
@@ -74,8 +77,8 @@ def operated(
 
 
 @dataclass(frozen=True)
-class Seen:
-    """U ↦ A(centre + half·U): a basis in other coordinates."""
+class RescaledBasis:
+    """The basis U ↦ A(centre + half·U) in rescaled coordinates."""
 
     basis: Basis
     centre: Array
@@ -90,15 +93,18 @@ class Seen:
         return [A * np.prod(self.half ** np.array(alpha)) for alpha, A in zip(alphas, tables, strict=True)]
 
 
-def seen_from(basis: Basis, centre: Array, half: Array) -> Basis:
-    """The same functions of the coordinates (x - centre)/half; a basis that can, keeps all digits."""
-    own = getattr(basis, "seen_from", None)
+def rescaled(basis: Basis, centre: Array, half: Array) -> Basis:
+    """Return the same functions in the coordinates (x - centre)/half.
+
+    A basis with a method of this name does it without rounding errors of the shift.
+    """
+    own = getattr(basis, "rescaled", None)
     if own is None:
-        return Seen(basis, centre, half)
+        return RescaledBasis(basis, centre, half)
     found: Basis = own(centre, half)
     return found
 
 
 def jet(basis: Basis, X: Array, alpha: MultiIndex) -> Array:
-    """∂^α A at the points X, (N, M)."""
+    """Return ∂^α A at the points X, (N, M)."""
     return basis.jets(X, [alpha])[0]

@@ -1,4 +1,4 @@
-r"""a_j(x) = φ(w_j·(x - c_j)): ridges of many widths, centred where they are needed."""
+r"""Ridge functions a_j(x) = φ(w_j·(x - c_j)) of many widths near given centres."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.activation import Activation, activation
-from pibls.basis.checks import positive_scale, whole
+from pibls.basis.checks import check_integer, check_positive_scale
 from pibls.basis.feature import FeatureBasis
 from pibls.basis.layer import Layer
 
@@ -17,8 +17,8 @@ from pibls.basis.layer import Layer
 class Ridges:
     """φ(w·(x - c)) with c near one of the ``centres``, |w| log-uniform from 1 to ``scale``.
 
-    Wide and narrow ridges in all directions, in the neighbourhood of given places: those where the
-    residual of an earlier attempt was large. The narrower a ridge, the closer it lies to its centre.
+    Wide and narrow ridges in all directions near given points, for example those where the residual of an
+    earlier solution is large. The distance of c from its centre is proportional to the width of the ridge.
     """
 
     nodes: int
@@ -27,8 +27,8 @@ class Ridges:
     activation: str | Activation = "tanh"
 
     def __post_init__(self) -> None:
-        whole(self.nodes, "Ridges(nodes)", least=1)
-        positive_scale(self.scale, "Ridges(scale)")
+        check_integer(self.nodes, "Ridges(nodes)", least=1)
+        check_positive_scale(self.scale, "Ridges(scale)")
         activation(self.activation, "Ridges(activation)")
 
     @property

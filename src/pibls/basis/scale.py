@@ -1,11 +1,11 @@
-r"""R(N, d): the scale at which N random functions just stop being numerically rank-deficient.
+r"""The scale-width rule R(N, d): the range of random weights for N functions in d dimensions.
 
-The open question of the paper is how to choose the range of the random weights. Too small, and the
-functions are numerically dependent: width is wasted. Too large, and neighbouring frequencies lie so
-far apart that nothing between them is represented. The best R lies where the numerical rank of the N
-functions on [-1, 1]^d is a fixed share of N, whatever the equation. That share is measured here,
-without any equation, and kept as a table; between and beyond its widths R is linear in N^{1/d}, as
-the number of functions that a band |w| ≤ R holds demands.
+The paper leaves open how to choose the range R of the random weights. If R is too small, the functions are
+numerically dependent. If R is too large, neighbouring frequencies are so far apart that functions between
+them are not represented. The best R, for any equation, is where the numerical rank of the N functions on
+[-1, 1]^d is a fixed fraction of N. This R is measured without any equation and stored as a table; between and
+beyond the tabulated widths R is linear in N^{1/d}, because a band |w| ≤ R contains about (R + const)^d
+independent functions.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from pibls.basis.cube_points import sobol
 from pibls.basis.feature import Features
 from pibls.basis.protocol import BasisSpec
-from pibls.basis.quasi import sobol
-from pibls.basis.waves import Waves
+from pibls.basis.random_fourier import RandomFourierFeatures
 
-SHARE = 0.8
-LEAST = 1e-7
-"""Where the search for R begins; no entry of the table may lie there."""
+RANK_FRACTION = 0.8
+"""Numerical rank divided by N at the best R."""
+MIN_SCALE = 1e-7
+"""Lower end of the bisection for R; no entry of the table may equal it."""
 WIDTHS = (32, 64, 128, 256, 512, 1024)
 KINDS = ("waves", "tanh", "gaussian")
 
@@ -48,7 +49,7 @@ TABLE: dict[tuple[str, int], tuple[float, ...]] = {
 
 @lru_cache(maxsize=256)
 def scale_for(kind: str, nodes: int, dimension: int) -> float:
-    """R for ``nodes`` functions of that kind ("waves" or the name of an activation)."""
+    """Return R for ``nodes`` functions; ``kind`` is "waves" (random Fourier features) or an activation."""
     radii = TABLE.get((kind, dimension))
     if radii is None:
         radii = tuple(measured_scale(kind, n, dimension) for n in WIDTHS[:4])
@@ -56,29 +57,29 @@ def scale_for(kind: str, nodes: int, dimension: int) -> float:
     (a, b), (low, high) = WIDTHS[i - 1 : i + 1], radii[i - 1 : i + 1]
     if nodes < a:
         return float(low * (nodes / a) ** (math.log(high / low) / math.log(b / a)))
-    # A band |w| ≤ R on a box holds about (R + const)^d functions: R is linear in N^{1/d}.
+    # A band |w| ≤ R on a box contains about (R + const)^d functions: R is linear in N^{1/d}.
     root = 1.0 / dimension
     return float(low + (high - low) * (nodes**root - a**root) / (b**root - a**root))
 
 
 @lru_cache(maxsize=256)
 def measured_scale(kind: str, nodes: int, dimension: int) -> float:
-    """R at which the numerical rank is SHARE·nodes, by bisection on log R; two draws are averaged."""
-    low, high = math.log(LEAST), math.log(20.0 * nodes)
+    """Return R with numerical rank RANK_FRACTION·nodes, by bisection on log R with the mean of two draws."""
+    low, high = math.log(MIN_SCALE), math.log(20.0 * nodes)
     while high - low > 0.02:
         middle = 0.5 * (low + high)
-        share = np.mean([rank_share(kind, nodes, dimension, math.exp(middle), seed) for seed in (0, 1)])
-        low, high = (middle, high) if share < SHARE else (low, middle)
+        share = np.mean([rank_fraction(kind, nodes, dimension, math.exp(middle), seed) for seed in (0, 1)])
+        low, high = (middle, high) if share < RANK_FRACTION else (low, middle)
     return math.exp(0.5 * (low + high))
 
 
-def rank_share(kind: str, nodes: int, dimension: int, scale: float, seed: int) -> float:
-    """The numerical rank of the functions on [-1, 1]^d, divided by their number."""
+def rank_fraction(kind: str, nodes: int, dimension: int, scale: float, seed: int) -> float:
+    """Return the numerical rank of the functions on [-1, 1]^d divided by their number."""
     rng = np.random.default_rng(seed)
     box = np.array([[-1.0, 1.0]] * dimension)
-    spec: BasisSpec = Waves(nodes, scale) if kind == "waves" else Features(nodes, scale, kind)
+    spec: BasisSpec = RandomFourierFeatures(nodes, scale) if kind == "waves" else Features(nodes, scale, kind)
     X = 2.0 * sobol(2 * nodes, dimension, rng) - 1.0
     A = spec.draw(box, rng).jets(X, [(0,) * dimension])[0]
     values = np.linalg.svd(A, compute_uv=False)
-    # Below eps·√N·σ₁ singular values are rounding noise, and no more of them means no more functions.
+    # Singular values below eps·√N·σ₁ are rounding errors.
     return float(np.mean(values > np.finfo(float).eps * np.sqrt(nodes) * values[0]))

@@ -1,9 +1,10 @@
-r"""cos s = 2/(1 + τ²) - 1, sin s = 2τ/(1 + τ²), τ = tan(s/2): cosine and sine of an array together.
+r"""Fast evaluation of the cosine and sine of an array together.
 
 NumPy's sine and cosine use no vector instructions for double precision. Its tangent does on machines with
-AVX-512, and both follow from it: ten times faster, errors up to 3·10⁻¹⁶. Elsewhere they come from a table:
-cos(a + r) = C + (C(cos r - 1) - S sin r), where a is the nearest of 4096 angles round the circle, C = cos a,
-S = sin a, and r, below 10⁻³, needs two terms of each series: four times faster, and right to the last place.
+AVX-512; there cos s = 2/(1 + τ²) - 1 and sin s = 2τ/(1 + τ²) with τ = tan(s/2) are ten times faster, with
+errors up to 3·10⁻¹⁶. Elsewhere a table is used: cos(a + r) = C + (C(cos r - 1) - S sin r), where a is the
+nearest of 4096 angles, C = cos a, S = sin a, and abs(r) < 10⁻³ needs two terms of each series. This is four
+times faster and accurate to the last place.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pibls.arrays import Array
 
 _STEPS = 4096
 _CHUNK = 1 << 14  # entries at a time: all scratch arrays stay in the cache
-_LARGEST = 1e5  # beyond it, the multiples of the step would no longer be exact
+_LARGEST = 1e5  # for larger arguments, multiples of the step are not exact
 
 _CIRCLE = 2 * np.arccos(np.longdouble(-1))
 _ANGLES = _CIRCLE / _STEPS * np.arange(_STEPS)
@@ -29,7 +30,7 @@ _PER_STEP = float(_STEPS / _CIRCLE)
 
 
 def _has_quick_tangent() -> bool:
-    """Whether NumPy's tangent of doubles uses vector instructions here."""
+    """Whether NumPy's tangent of doubles uses vector instructions on this machine."""
     try:
         from numpy.lib.introspect import opt_func_info
     except ImportError:  # before NumPy 2.0
@@ -39,10 +40,10 @@ def _has_quick_tangent() -> bool:
 
 
 def cos_and_sin(s: Array) -> tuple[Array, Array]:
-    """cos(s) and sin(s), in the memory order of s."""
+    """Return cos(s) and sin(s), in the memory order of s."""
     order: Literal["C", "F"] = "F" if s.flags.f_contiguous else "C"
     flat = s.ravel(order=order)
-    # Written so that NaN and infinity go the other way too; Σs² is one quick pass, and mostly says enough.
+    # The comparison is also false for NaN and infinity. Σs² takes one fast pass and is usually sufficient.
     if not (float(flat @ flat) < _LARGEST**2 or max(float(flat.max()), -float(flat.min())) < _LARGEST):
         return np.cos(s), np.sin(s)
     cosine, sine = np.empty_like(flat), np.empty_like(flat)
@@ -54,7 +55,7 @@ def cos_and_sin(s: Array) -> tuple[Array, Array]:
 
 
 def from_tangent(s: Array, cosine: Array, sine: Array) -> None:
-    """One chunk; every operation writes into memory that is there already."""
+    """Fill ``cosine`` and ``sine`` of one chunk by the half-angle formulas, without temporary arrays."""
     t, z = sine, cosine
     np.multiply(s, 0.5, out=t)
     np.tan(t, out=t)
@@ -66,7 +67,7 @@ def from_tangent(s: Array, cosine: Array, sine: Array) -> None:
 
 
 def from_table(s: Array, cosine: Array, sine: Array) -> None:
-    """The same where the tangent is slow."""
+    """Fill ``cosine`` and ``sine`` of one chunk by table lookup."""
     r, z = np.empty((2, len(s)))
     index = np.empty(len(s), dtype=np.intp)
     C, S = cosine, sine

@@ -1,4 +1,4 @@
-"""Known problems: ``pibls.cases["TC-5"]``; iterating lists the names."""
+"""Test problems with known solutions: ``pibls.cases["TC-5"]``; iterating gives the names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Cases(Mapping[str, "Case"]):
-    """Cases by name, each built when it is first asked for.
+    """Mapping of names to cases, each built at its first access.
 
     >>> list(cases)[:3]
     ['TC-1', 'TC-2', 'TC-3']
@@ -50,7 +50,7 @@ class Cases(Mapping[str, "Case"]):
 
 
 class UnknownCaseError(ProblemError, KeyError):
-    """No case of that name."""
+    """There is no case of that name."""
 
     __str__ = Exception.__str__
 

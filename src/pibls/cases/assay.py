@@ -1,9 +1,9 @@
-r"""u_t = ∂ₓ((D + E u/K) ∂ₓu) + r u (1 - u/K): cells that close a scratch, measured six times.
+r"""Scratch assay data and the Fisher-KPP equation u_t = ∂ₓ((D + E u/K) ∂ₓu) + r u (1 - u/K).
 
-PC-3 cells, placed at six densities; three replicates each, 38 strips of 50 µm, every 12 hours (for their
-source see `data/README.md`). As in the publications the first strip is left out, nothing passes the two
-ends, and the mean of the replicates at t = 0 is the beginning: the cosines through these means, which have no
-slope at the ends either.
+PC-3 cells at six initial densities, with three replicates each: 38 strips of 50 µm, every 12 hours (for the
+source see `data/README.md`). As in the publications, the first strip is omitted and there is no flux at the
+two ends. The initial state is the cosine interpolant of the mean of the replicates at t = 0, which has zero
+slope at the ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PUBLISHED = {
     18_000: (760.0, 0.054),
     20_000: (1030.0, 0.064),
 }
-"""D in µm²/h and r in 1/h, as published for each."""
+"""Published D in µm²/h and r in 1/h for each number of cells."""
 CAPACITY = 1.7e-3
 """K in cells per µm²."""
 TIMES = (12.0, 24.0, 36.0, 48.0)
@@ -46,36 +46,36 @@ x, t = sp.symbols("x t")
 u = sp.Function("u")(x, t)
 D, E, r, K = sp.symbols("D E r K")
 g = sp.Function("g")
-"""The rate of growth at a density, in 1/h."""
+"""Per-capita growth rate as a function of the density, in 1/h."""
 
 
 @cache
 def all_strips() -> Array:
-    """(rows, 6): cells placed, x, t, and the density in three replicates."""
+    """Return all measurements, (rows, 6): initial number of cells, x, t, and three densities."""
     text = (files("pibls.cases") / "data" / "scratch_assay.csv").read_text(encoding="utf-8")
     return np.array([[float(v) for v in row] for row in list(csv.reader(text.splitlines()))[1:]])
 
 
 @cache
-def table() -> Array:
-    """The rows of `all_strips` without the first strip."""
+def included_strips() -> Array:
+    """Return the rows of `all_strips` without the first strip."""
     rows = all_strips()
     return np.asarray(rows[rows[:, 1] > rows[:, 1].min()])
 
 
-def of(cells: int) -> Array:
-    """The rows of one experiment: x, t and three densities."""
-    rows = table()
+def experiment(cells: int) -> Array:
+    """Return the rows of one experiment: x, t and three densities."""
+    rows = included_strips()
     if cells not in INITIAL_CELLS:
         raise KeyError(f"no experiment with {cells} cells: there are {', '.join(map(str, INITIAL_CELLS))}")
     return np.asarray(rows[rows[:, 0] == cells, 1:])
 
 
-def beginning(cells: int, replicates: Sequence[int] = REPLICATES) -> sp.Expr:
-    """Σ c_k cos(kπ(x - a)/(b - a)) through the means of the replicates at t = 0."""
+def initial_density(cells: int, replicates: Sequence[int] = REPLICATES) -> sp.Expr:
+    """Return Σ c_k cos(kπ(x - a)/(b - a)), which interpolates the means of the replicates at t = 0."""
     from scipy.fft import dct
 
-    rows = of(cells)
+    rows = experiment(cells)
     first = rows[rows[:, 1] == 0]
     c = dct(densities(first, replicates).mean(axis=1), type=1) / (len(first) - 1)
     c[[0, -1]] /= 2
@@ -87,12 +87,12 @@ def beginning(cells: int, replicates: Sequence[int] = REPLICATES) -> sp.Expr:
 def problem(
     cells: int, *, crowding: bool = False, law: bool = False, replicates: Sequence[int] = REPLICATES
 ) -> Problem:
-    """Fisher and KPP's equation; with ``crowding`` the cells spread by D + E u/K.
+    """Return the Fisher-KPP problem; with ``crowding`` the diffusivity is D + E u/K instead of D.
 
-    With ``law`` they grow by u g(u), where the rate g is a function to be asked for, not r (1 - u/K).
+    With ``law`` the growth term is u g(u), with a function g as a parameter instead of r (1 - u/K).
     The initial state is the mean of these ``replicates`` (1, 2, 3).
     """
-    rows = of(cells)
+    rows = experiment(cells)
     ends = rows[:, 0].min(), rows[:, 0].max()
     spread = D + E * u / K if crowding else D
     growth = u * g(u) if law else r * u * (1 - u / K)
@@ -106,26 +106,26 @@ def problem(
     return Problem(
         Interval(x, *ends).during(t, 0, rows[:, 1].max()),
         [equation],
-        [Neumann(u, 0), Initial(u, beginning(cells, replicates))],
+        [Neumann(u, 0), Initial(u, initial_density(cells, replicates))],
         {**values, E: 100.0} if crowding else values,
     )
 
 
 def data(cells: int, *, times: Sequence[float] = TIMES, replicates: Sequence[int] = REPLICATES) -> Data:
-    """These replicates at these times after t = 0, with a noise that is to be estimated."""
-    rows = of(cells)
+    """Return the data of these replicates at these times after t = 0; the noise level is estimated."""
+    rows = experiment(cells)
     chosen = rows[np.isin(rows[:, 1], times)]
     return Data(u, {x: chosen[:, 0], t: chosen[:, 1]}, densities(chosen, replicates).T)
 
 
 def densities(rows: Array, replicates: Sequence[int] = REPLICATES) -> Array:
-    """(rows, replicates): the columns of these replicates in rows of `of`."""
+    """Return the densities of these replicates, (rows, replicates), in rows of `experiment`."""
     return np.asarray(rows[:, [1 + i for i in replicates]])
 
 
 @dataclass(frozen=True)
 class Forward:
-    """The authors' experiment with one density: a problem in given units, and arguments of `pibls.solve`."""
+    """The authors' experiment with one initial density: the problem and the arguments of `pibls.solve`."""
 
     problem: Problem
     settings: dict[str, Any]
@@ -134,17 +134,17 @@ class Forward:
 
 
 def forward(cells: int, units: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Forward:
-    """Fisher-KPP from the measured state at t = 0 with the published D and r: nothing is fitted.
+    """Return the Fisher-KPP problem from the measured state at t = 0 with the published D and r.
 
     As in the authors' public code (Shawn-Yangdr/PIBLS at 9d9def0, `physics/applications.py` and
-    `configs/experiments/Fisher.yaml`): 0 ≤ x ≤ 1950 µm, straight lines between the data of t = 0, no flux
-    at the two ends; 20×10 + 20×10 tanh nodes with R = 5, not whitened; 2000 points inside, 800 on the
+    `configs/experiments/Fisher.yaml`): 0 ≤ x ≤ 1950 µm, linear interpolation of the data at t = 0, no
+    flux at the two ends; 20×10 + 20×10 tanh nodes with R = 5, not whitened; 2000 points inside, 800 on the
     boundary, 200 at t = 0; SciPy's tolerances of 1e-8, a loss threshold of ½‖r‖² < 1e-3 and seed 42. Their
-    file of data is not public: the means of the replicates of all 38 strips take its place. Points (Sobol)
-    and a bias per node are our choice.
+    data file is not public: the means of the replicates of all 38 strips are used instead. Points (Sobol) and
+    a bias per node are our choice.
     """
     length, hours, density = units
-    of(cells)  # Refuses an unknown number of cells.
+    experiment(cells)  # Raises a KeyError for an unknown number of cells.
     diffusion, rate = PUBLISHED[cells]
     rows = all_strips()
     first = rows[(rows[:, 0] == cells) & (rows[:, 2] == 0)]

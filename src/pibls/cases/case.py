@@ -1,4 +1,4 @@
-"""A known problem: its statement, its exact solution, and what the paper published for it."""
+"""Test cases: the problem, its exact solution, and the configuration and results of the paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAPER, CODE, OURS = "the paper", "the authors' code", "our choice"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where one of the published settings comes from: the paper, its authors' public code, or us."""
+    """Source of a setting: the paper, the public code of its authors, or a choice of pibls."""
 
     what: str
     source: str
@@ -45,16 +45,16 @@ PROVENANCE = (
     Origin("300 points inside for TC-3", PAPER, "the code 350"),
     Origin("values on both sides of x for TC-8", PAPER, "the code keeps points of the inflow side x = -1"),
 )  # fmt: skip
-"""What is whose, the same for all eleven cases. Read from the repository Shawn-Yangdr/PIBLS at 9d9def0."""
+"""Origin of each setting, the same for all cases; from the repository Shawn-Yangdr/PIBLS at 9d9def0."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """The configuration of the paper and the result it reports for it.
+    """The configuration of the paper and its published results.
 
-    ``settings`` are the keyword arguments that make `pibls.solve` run that configuration. The paper gives
-    the number of nodes and points; groups, R, whitening and perturbations come from its authors' public
-    code, and some details are our choice: `provenance` says which is which.
+    ``settings`` are the keyword arguments of `pibls.solve` for that configuration. The paper gives the
+    numbers of nodes and points; groups, R, whitening and perturbations are from the public code of its
+    authors, and some details are our choice: see `provenance`.
     """
 
     settings: dict[str, Any]
@@ -70,16 +70,16 @@ class Published:
 
 @dataclass(frozen=True)
 class Authors:
-    """The configuration of the code of the paper's authors, for a comparison like for like.
+    """The configuration of the public code of the paper's authors, for a direct comparison.
 
-    ``solve(case.authors.problem, **case.authors.settings)`` runs it: their number of points and their grids
-    with a random part, one bias for each group, their seed, tolerances, start and perturbations. Where they
-    differ from the paper, `Published.provenance` says so. The seed is theirs, the random numbers are not:
-    theirs come from NumPy's legacy generator and from torch.
+    ``solve(case.authors.problem, **case.authors.settings)`` runs it with their numbers of points, random
+    subsets of grids, one bias for each group, seed, tolerances, initial guess and perturbations. Differences
+    from the paper are listed in `Published.provenance`. The random numbers differ although the seed is the
+    same: theirs come from NumPy's legacy generator and from torch.
     """
 
     problem: Problem
-    """Their statement: that of the case, but for TC-8, where values are given at the inflow side only."""
+    """The problem of the case, except for TC-8, where values are given only on the inflow side."""
     settings: dict[str, Any]
 
 
@@ -94,10 +94,10 @@ class Case:
     authors: Authors
     solution: PointFunction
     expression: Any = None
-    """The exact solution in SymPy."""
+    """The exact solution as a SymPy expression."""
 
     def exact(self, *coordinates: Any) -> Array:
-        """The exact solution, a NumPy function of the coordinates."""
+        """Return the exact solution at coordinate arrays."""
         value: Array = self.solution(*coordinates)
         return value
 

@@ -32,9 +32,10 @@ def _case(
     points: Points | None = None,
     inflow: Any = None,
 ) -> Case:
-    """N[u] = N[u*] with conditions made from u*.
+    """Return the case N[u] = N[u*] with conditions derived from the exact solution u*.
 
-    ``seed``, ``points`` and ``inflow`` (other conditions): where the authors' code differs from the paper.
+    ``seed``, ``points`` and ``inflow`` (other conditions) are those of the authors' code where it differs
+    from the paper.
     """
     coordinates = domain.coordinates
     u = sp.Function("u")(*coordinates)
@@ -51,10 +52,10 @@ def _case(
 
 
 def _as_coded(settings: dict[str, Any], is_linear: bool, points: Points, seed: int) -> dict[str, Any]:
-    """The settings of the authors' code: its grids, biases, tolerances, start and perturbations."""
+    """Return the settings of the authors' code: grids, biases, tolerances, initial guess, perturbations."""
     method: Any = LeastSquares()
     if not is_linear:
-        # ½‖r‖² < 1e-3 there; SciPy's trust region stops at 1e-8, after 100 Jacobians for each weight at most.
+        # Their threshold is ½‖r‖² < 1e-3; SciPy stops at 1e-8 or after 100 Jacobians per weight.
         tolerances = TrustRegion(ftol=1e-8, xtol=1e-8, gtol=1e-8, max_steps=1000)
         method = NLSQPerturb(
             delta=0.5,
@@ -73,9 +74,9 @@ def _as_coded(settings: dict[str, Any], is_linear: bool, points: Points, seed: i
 
 
 def _vanishes(source: Any, coordinates: Any) -> bool:
-    """Whether an expression is zero everywhere; tried at one point first, which costs nothing.
+    """Return whether an expression is identically zero; a cheap test at one point comes first.
 
-    Over a common denominator: TC-3's source is exp(5x)/(1 - exp 5) + exp(5x)/(exp 5 - 1), times 5.
+    TC-3 needs the common denominator: its source is exp(5x)/(1 - exp 5) + exp(5x)/(exp 5 - 1), times 5.
     """
     at = {c: sp.Rational(i + 2, 7) for i, c in enumerate(coordinates)}
     if abs(sp.N(source.subs(at))) > 1e-9:

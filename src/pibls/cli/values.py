@@ -1,4 +1,4 @@
-"""x=0.5,y=0.2: assignments on the command line, parsed and never evaluated."""
+"""Assignments such as x=0.5,y=0.2 on the command line, and values of a solution at points."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from pibls.solution import Solution
 
 
 def assignments(texts: Sequence[str], argument: str) -> dict[str, str]:
-    """NAME=TEXT, several by commas or by repetition."""
+    """Parse NAME=TEXT, separated by commas or given in several texts."""
     found = {}
     for text in texts:
-        for piece in text.split(","):
-            name, equals, value = piece.partition("=")
+        for assignment in text.split(","):
+            name, equals, value = assignment.partition("=")
             if not equals or not name.strip() or not value.strip():
-                raise _malformed(argument, piece)
+                raise _malformed(argument, assignment)
             found[name.strip()] = value.strip()
     return found
 
 
 def number(text: str, argument: str) -> float:
+    """Parse a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -33,8 +34,8 @@ def number(text: str, argument: str) -> float:
     return value
 
 
-def short(value: float) -> str:
-    """A number in as few digits as bring it back: 2, 0.1, 0.30000000000000004."""
+def shortest(value: float) -> str:
+    """Return the shortest text that reads back as the same number: 2, 0.1, 0.30000000000000004."""
     return f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
@@ -46,14 +47,14 @@ def _malformed(argument: str, got: str) -> ProblemError:
 
 
 def values_text(entry: dict[str, Any]) -> str:
-    """x=0.5,y=0.2: u = 1.25, v = 3; digits as many as there are."""
+    """Format an entry of `values_at` as x=0.5,y=0.2: u = 1.25, v = 3, with all digits."""
     values = ", ".join(f"{name} = {value!r}" for name, value in entry["values"].items())
     outside = any(np.isnan(v) for v in entry["values"].values())
-    return f"{entry['at']}: {values}{' (outside of the domain)' * outside}"
+    return f"{entry['at']}: {values}{' (outside the domain)' * outside}"
 
 
 def values_at(solution: Solution, text: str) -> dict[str, Any]:
-    """Every unknown at one point."""
+    """Return the values of all unknowns at the point given as text."""
     place = {name: number(value, "--at") for name, value in assignments([text], "--at").items()}
     names = [str(c) for c in solution.problem.coordinates]
     if sorted(place) != sorted(names):

@@ -1,6 +1,6 @@
-"""Solutions for other programs: `to_xarray`, `to_vtk`, `to_csv`, as methods of a solution."""
+"""Export of solutions to xarray, VTK and CSV; the functions are also methods of `Solution`."""
 
-from pibls.exchange.table import to_csv
+from pibls.exchange.csv_table import to_csv
 from pibls.exchange.vtk import to_vtk
 from pibls.exchange.xarray import to_xarray
 

@@ -1,4 +1,4 @@
-"""Solutions for ParaView: a regular grid where the domain is a box, cells that end at its boundary else."""
+"""Export for ParaView: a regular grid if the domain is a box, else a mesh fitted to its boundary."""
 
 from __future__ import annotations
 
@@ -10,27 +10,36 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.errors import ProblemError, target
-from pibls.exchange.about import about
+from pibls.errors import ProblemError, output_path
+from pibls.exchange.metadata import metadata
 from pibls.exchange.vtkxml import Mesh, RegularGrid, write_series
 from pibls.geometry import box_of, time_of
-from pibls.sampling import Grid, Sampled, Section, fields_of, fixed_values, grid_of, patch_of, reach_of
+from pibls.sampling import (
+    Grid,
+    SampledField,
+    Section,
+    computed_domain,
+    fields_of,
+    fixed_values,
+    grid_of,
+    mesh_section,
+)
 from pibls.solution import Solution
 
-_TIMES = 21
+_DEFAULT_TIMES = 21
 _SUFFIXES = (".vti", ".vtu", ".pvd", ".vtk", ".vtp", ".vts", ".vtr")
-_SIMPLICES = {1: 3, 2: 5, 3: 10}  # VTK's numbers for segment, triangle, tetrahedron
-_CELLS = {1: 3, 2: 9, 3: 12}  # segment, quadrilateral, hexahedron
+_VTK_SIMPLICES = {1: 3, 2: 5, 3: 10}  # VTK cell types of segment, triangle, tetrahedron
+_VTK_CELLS = {1: 3, 2: 9, 3: 12}  # segment, quadrilateral, hexahedron
 _CORNERS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]])
 
 
 @dataclass(frozen=True)
-class Body:
-    """Where values are written: the points of the domain, and the file that holds cells over them."""
+class SampledMesh:
+    """The points of the domain where values are written, and the grid or mesh over them."""
 
     geometry: RegularGrid | Mesh
     points: Array
-    """(n, d), in the order of the file."""
+    """Shape (n, d), in the order of the file."""
 
 
 def to_vtk(
@@ -42,12 +51,12 @@ def to_vtk(
     at: Mapping[Any, Any] | None = None,
     **grid: Any,
 ) -> Path:
-    """Write a file for ParaView and other programs that read VTK's XML formats.
+    """Write a file in the XML formats of VTK, which ParaView and other programs read.
 
-    `Solution.to_vtk` says more.
+    See `Solution.to_vtk`.
     """
-    path = target(path, "solution.to_vtk(path)")
-    domain = reach_of(solution)
+    path = output_path(path, "solution.to_vtk(path)")
+    domain = computed_domain(solution)
     fixed = fixed_values(domain, at)
     names = [str(c) for c in domain.coordinates]
     time = None if time_of(domain) is None else names.index(str(time_of(domain)))
@@ -56,35 +65,35 @@ def to_vtk(
     if not 1 <= len(space) <= 3:
         raise ProblemError(
             "at",
-            expected="one to three free coordinates in space",
+            expected="one to three free space coordinates",
             got=", ".join(names[i] for i in space) or "none",
             remedy="Fix the others with at={…}.",
         )
     mesh = grid_of(domain, grid, default=None if len(names) <= 2 else (41 if len(space) == 3 else 101))
-    fields = _columns(solution, what, vectors or {})
-    notes = about(solution)
+    fields = _fields_by_name(solution, what, vectors or {})
+    properties = metadata(solution)
     if time is None:
-        body = _body(Section(domain, space, fixed), mesh)
-        path = _ending(path, body.geometry.suffix)
-        body.geometry.write(path, _values(body, fields), notes)
+        sampled = _sampled_mesh(Section(domain, space, fixed), mesh)
+        path = _with_suffix(path, sampled.geometry.suffix)
+        sampled.geometry.write(path, _values(sampled, fields), properties)
         return path
     start, stop = box_of(domain)[time]
-    moments = mesh.axes[time] if names[time] in grid else np.linspace(start, stop, _TIMES)
-    path = _ending(path, ".pvd")
+    times = mesh.axes[time] if names[time] in grid else np.linspace(start, stop, _DEFAULT_TIMES)
+    path = _with_suffix(path, ".pvd")
     files = []
-    for k, t in enumerate(moments):
-        body = _body(Section(domain, space, {**fixed, time: float(t)}), mesh)
-        part = path.with_name(f"{path.stem}_{k:04d}{body.geometry.suffix}")
-        body.geometry.write(part, _values(body, fields), notes | {"time": float(t)})
+    for k, t in enumerate(times):
+        sampled = _sampled_mesh(Section(domain, space, {**fixed, time: float(t)}), mesh)
+        part = path.with_name(f"{path.stem}_{k:04d}{sampled.geometry.suffix}")
+        sampled.geometry.write(part, _values(sampled, fields), properties | {"time": float(t)})
         files.append((float(t), part.name))
     write_series(path, files)
     return path
 
 
-def _columns(
+def _fields_by_name(
     solution: Solution, what: tuple[Any, ...], vectors: Mapping[str, Sequence[Any]]
-) -> dict[str, tuple[Sampled, ...]]:
-    columns: dict[str, tuple[Sampled, ...]] = {f.name: (f,) for f in fields_of(solution, what)}
+) -> dict[str, tuple[SampledField, ...]]:
+    columns: dict[str, tuple[SampledField, ...]] = {f.name: (f,) for f in fields_of(solution, what)}
     for name, components in vectors.items():
         if isinstance(components, str) or not 2 <= len(components) <= 3:
             raise ProblemError(
@@ -97,49 +106,49 @@ def _columns(
     return columns
 
 
-def _values(body: Body, columns: Mapping[str, tuple[Sampled, ...]]) -> dict[str, Array]:
+def _values(sampled: SampledMesh, columns: Mapping[str, tuple[SampledField, ...]]) -> dict[str, Array]:
     out = {}
     for name, fields in columns.items():
-        parts = [field(body.points) for field in fields]
-        # VTK's vectors have three components.
-        parts += [np.zeros(len(body.points))] * (3 - len(parts)) if len(parts) > 1 else []
+        parts = [field(sampled.points) for field in fields]
+        # Vectors have three components in VTK.
+        parts += [np.zeros(len(sampled.points))] * (3 - len(parts)) if len(parts) > 1 else []
         out[name] = parts[0] if len(parts) == 1 else np.column_stack(parts)
     return out
 
 
-def _ending(path: Path, suffix: str) -> Path:
+def _with_suffix(path: Path, suffix: str) -> Path:
     if path.suffix not in _SUFFIXES:
         return path.with_name(path.name + suffix)
     if path.suffix == suffix:
         return path
     raise ProblemError(
         "path",
-        expected=f"a file that ends in {suffix}, which suits this domain",
+        expected=f"a file name ending in {suffix} for this domain",
         got=repr(path.name),
-        remedy="Leave the ending out, and it is chosen.",
+        remedy="Omit the suffix; it is chosen automatically.",
     )
 
 
-def _body(section: Section, grid: Grid) -> Body:
-    """Cells over a section, from the grid of the whole domain."""
+def _sampled_mesh(section: Section, grid: Grid) -> SampledMesh:
+    """Return cells over a section, from the grid of the whole domain."""
     axes = [grid.axes[i] for i in section.free]
     P = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     inside = section.inside(P.reshape(-1, len(axes))).reshape(P.shape[:-1])
     if inside.all() and all(_is_regular(a) for a in axes):
-        return _image(section, axes)
+        return _regular_grid(section, axes)
     if not inside.all():
-        patch = patch_of(section, axes)
-        mesh = Mesh(_in_space(patch.points), patch.cells, _SIMPLICES[len(axes)])
-        return Body(mesh, section.points(patch.points))
-    return _blocks(section, P)
+        patch = mesh_section(section, axes)
+        mesh = Mesh(_pad_to_3d(patch.points), patch.cells, _VTK_SIMPLICES[len(axes)])
+        return SampledMesh(mesh, section.points(patch.points))
+    return _structured_cells(section, P)
 
 
 def _is_regular(values: Array) -> bool:
     return len(values) > 1 and bool(np.ptp(np.diff(values)) <= 1e-9 * np.ptp(values))
 
 
-def _image(section: Section, axes: list[Array]) -> Body:
-    """All of a regular grid; VTK wants the first coordinate to run fastest."""
+def _regular_grid(section: Section, axes: list[Array]) -> SampledMesh:
+    """Return a complete regular grid; in VTK the first coordinate runs fastest."""
     P = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     P = P.transpose(*reversed(range(len(axes))), len(axes)).reshape(-1, len(axes))
     more = [0.0] * (3 - len(axes))
@@ -151,20 +160,22 @@ def _image(section: Section, axes: list[Array]) -> Body:
         (spacing[0], spacing[1], spacing[2]),
         (counts[0], counts[1], counts[2]),
     )
-    return Body(image, section.points(P))
+    return SampledMesh(image, section.points(P))
 
 
-def _blocks(section: Section, P: Array) -> Body:
-    """All cells of a grid that is not evenly spaced: segments, rectangles or bricks."""
+def _structured_cells(section: Section, P: Array) -> SampledMesh:
+    """Return all cells of a nonuniform grid: segments, rectangles or cuboids."""
     *shape, k = P.shape
     number = np.arange(int(np.prod(shape))).reshape(shape)
     corners = _CORNERS[: 2**k, :k]
-    windows = [tuple(slice(c, c + n - 1) for c, n in zip(corner, shape, strict=True)) for corner in corners]
-    cells = np.stack([number[w].ravel() for w in windows], axis=1)
+    corner_slices = [
+        tuple(slice(c, c + n - 1) for c, n in zip(corner, shape, strict=True)) for corner in corners
+    ]
+    cells = np.stack([number[w].ravel() for w in corner_slices], axis=1)
     Q = P.reshape(-1, k)
-    return Body(Mesh(_in_space(Q), cells, _CELLS[k]), section.points(Q))
+    return SampledMesh(Mesh(_pad_to_3d(Q), cells, _VTK_CELLS[k]), section.points(Q))
 
 
-def _in_space(P: Array) -> Array:
-    """Points of one to three coordinates as points of three."""
+def _pad_to_3d(P: Array) -> Array:
+    """Pad points of one to three coordinates with zeros to three."""
     return np.column_stack([P, np.zeros((len(P), 3 - P.shape[1]))])

@@ -1,7 +1,7 @@
-"""The XML files of VTK, as ParaView reads them: image data, unstructured grids, collections in time.
+"""Writers of the XML formats of VTK: image data, unstructured grids, time series.
 
-Arrays are inline base64 with a 64-bit length before each, little-endian; this is the plainest of the
-binary encodings, which every reader of the format understands.
+Arrays are inline base64, little-endian, each preceded by its length as 64-bit integer: the simplest binary
+encoding, which every reader of the format supports.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _TYPES = {np.dtype("<f8"): "Float64", np.dtype("<i8"): "Int64", np.dtype("u1"): 
 
 @dataclass(frozen=True)
 class RegularGrid:
-    """A regular grid in up to three dimensions; values run with the first coordinate fastest."""
+    """A regular grid in up to three dimensions; the first coordinate of the values runs fastest."""
 
     origin: tuple[float, float, float]
     spacing: tuple[float, float, float]
     counts: tuple[int, int, int]
     suffix: str = ".vti"
 
-    def write(self, path: Path, values: Mapping[str, Array], about: Mapping[str, Any]) -> None:
+    def write(self, path: Path, values: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
         extent = " ".join(f"0 {n - 1}" for n in self.counts)
-        root, body = _root("ImageData", about)
+        root, body = _root("ImageData", metadata)
         body.set("WholeExtent", extent)
         body.set("Origin", _numbers(self.origin))
         body.set("Spacing", _numbers(self.spacing))
@@ -43,15 +43,15 @@ class RegularGrid:
 
 @dataclass(frozen=True)
 class Mesh:
-    """Cells of one type (VTK's number for it) over points (n, 3)."""
+    """Cells of one VTK cell type ``kind`` over points of shape (n, 3)."""
 
     points: Array
     cells: npt.NDArray[np.intp]
     kind: int
     suffix: str = ".vtu"
 
-    def write(self, path: Path, values: Mapping[str, Array], about: Mapping[str, Any]) -> None:
-        root, body = _root("UnstructuredGrid", about)
+    def write(self, path: Path, values: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
+        root, body = _root("UnstructuredGrid", metadata)
         m, k = self.cells.shape
         piece = ET.SubElement(body, "Piece", NumberOfPoints=str(len(self.points)), NumberOfCells=str(m))
         _point_data(piece, values)
@@ -64,7 +64,7 @@ class Mesh:
 
 
 def write_series(path: Path, files: Sequence[tuple[float, str]]) -> None:
-    """A .pvd file: which file belongs to which time."""
+    """Write a .pvd file, which lists the file of each time."""
     root = ET.Element("VTKFile", type="Collection", version="1.0", byte_order="LittleEndian")
     collection = ET.SubElement(root, "Collection")
     for t, name in files:
@@ -72,14 +72,17 @@ def write_series(path: Path, files: Sequence[tuple[float, str]]) -> None:
     _save(root, path)
 
 
-def _root(kind: str, about: Mapping[str, Any]) -> tuple[ET.Element, ET.Element]:
-    """The frame of a file: numbers as field data, words as a comment, since not all readers know text."""
+def _root(kind: str, metadata: Mapping[str, Any]) -> tuple[ET.Element, ET.Element]:
+    """Return root and body of a file, with numbers as field data and strings as a comment.
+
+    Not all readers support string arrays.
+    """
     root = ET.Element("VTKFile", type=kind, version="1.0", byte_order="LittleEndian", header_type="UInt64")
-    words = [f"{name}: {value}" for name, value in about.items() if isinstance(value, str)]
+    words = [f"{name}: {value}" for name, value in metadata.items() if isinstance(value, str)]
     root.append(ET.Comment(f" {' | '.join(words)} ".replace("--", "- -")))
     body = ET.SubElement(root, kind)
     field = ET.SubElement(body, "FieldData")
-    for name, value in about.items():
+    for name, value in metadata.items():
         if not isinstance(value, str):
             _array(field, name, np.array([value], dtype="<f8"), tuples=1)
     return root, body

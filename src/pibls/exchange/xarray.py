@@ -1,24 +1,24 @@
-"""A grid of values with names: an xarray Dataset."""
+"""Export of values on a grid as an xarray Dataset."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from pibls.errors import need
-from pibls.exchange.about import about
-from pibls.sampling import fields_of, grid_of, reach_of, units_of
+from pibls.errors import import_optional
+from pibls.exchange.metadata import metadata
+from pibls.sampling import computed_domain, fields_of, grid_of, units_of
 from pibls.solution import Solution
 
 
 def to_xarray(solution: Solution, /, *what: Any, units: Mapping[Any, str] | None = None, **grid: Any) -> Any:
-    """An xarray Dataset: one variable per unknown, one named dimension per coordinate.
+    """Return an xarray Dataset with one variable per unknown and one dimension per coordinate.
 
-    `Solution.to_xarray` says more.
+    See `Solution.to_xarray`.
     """
-    xarray = need("xarray", extra="exchange", purpose="to_xarray")
+    xarray = import_optional("xarray", extra="exchange", purpose="to_xarray")
     fields = fields_of(solution, what)
-    mesh = grid_of(reach_of(solution), grid)
+    mesh = grid_of(computed_domain(solution), grid)
     unit = units_of(solution.problem, units)
     variables = {}
     for field in fields:
@@ -30,7 +30,7 @@ def to_xarray(solution: Solution, /, *what: Any, units: Mapping[Any, str] | None
         name: ((name,), values, {"long_name": name} | _unit(unit, name))
         for name, values in zip(mesh.names, mesh.axes, strict=True)
     }
-    return xarray.Dataset(variables, coordinates, about(solution))
+    return xarray.Dataset(variables, coordinates, metadata(solution))
 
 
 def _unit(units: Mapping[str, str], name: str) -> dict[str, str]:

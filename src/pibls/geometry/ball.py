@@ -1,4 +1,4 @@
-"""|x - c| < r in two or more dimensions."""
+"""Balls |x - c| < r in two or more dimensions."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.caching import cached_property
-from pibls.geometry.checks.arguments import place_of, positive, several_coordinates, signed_in
+from pibls.geometry.affine import Affine
+from pibls.geometry.checks.arguments import (
+    check_coordinates,
+    check_sign_assumptions,
+    point_of,
+    positive_number,
+)
 from pibls.geometry.faces.arc import Arc
 from pibls.geometry.faces.curve import Curve
 from pibls.geometry.faces.face import Boundary, Face
 from pibls.geometry.faces.patch import Patch
 from pibls.geometry.faces.surface import Surface
-from pibls.geometry.maps import Affine
 from pibls.geometry.shape import Shape
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Ball(Shape):
-    """Σ (xᵢ - cᵢ)² < r².
+    """The ball Σ (xᵢ - cᵢ)² < r².
 
     >>> import sympy as sp
     >>> x, y, z = sp.symbols("x y z")
@@ -35,14 +40,14 @@ class Ball(Shape):
 
     def __init__(self, coordinates: Any, center: Any, radius: Any) -> None:
         name = type(self).__name__
-        symbols = several_coordinates(coordinates, f"{name}(coordinates)", least=2, most=self._most)
+        symbols = check_coordinates(coordinates, f"{name}(coordinates)", least=2, most=self._max_coordinates)
         object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "center", place_of(center, symbols, f"{name}(center)"))
-        object.__setattr__(self, "radius", positive(radius, f"{name}(radius)"))
-        signed_in(symbols, self.bounds, f"{name}(coordinates)")
+        object.__setattr__(self, "center", point_of(center, symbols, f"{name}(center)"))
+        object.__setattr__(self, "radius", positive_number(radius, f"{name}(radius)"))
+        check_sign_assumptions(symbols, self.bounds, f"{name}(coordinates)")
 
-    _most: ClassVar[int | None] = None
-    """Coordinates that it may have."""
+    _max_coordinates: ClassVar[int | None] = None
+    """The largest number of coordinates allowed."""
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
@@ -50,7 +55,7 @@ class Ball(Shape):
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        """The sphere."""
+        """The circle or sphere, as a single face."""
         if len(self.coordinates) == 2:
             return (Arc(Circle(self, self.center, self.radius)),)
         return (Patch(Sphere(self, self.center, self.radius)),)
@@ -79,7 +84,7 @@ class Ball(Shape):
             return super().mapped(affine)
         center = affine.points(np.array([self.center]))[0]
         made: Any = type(self)
-        return made(self.coordinates, tuple(center), affine.factor * self.radius)
+        return made(self.coordinates, tuple(center), affine.scale_factor * self.radius)
 
     def __repr__(self) -> str:
         center, names = ", ".join(f"{c:g}" for c in self.center), ", ".join(map(str, self.coordinates))
@@ -87,9 +92,9 @@ class Ball(Shape):
 
 
 class Circle(Curve):
-    """c + r (cos 2πu, sin 2πu)."""
+    """The circle c + r (cos 2πu, sin 2πu)."""
 
-    closed = True
+    is_closed = True
 
     def __init__(self, owner: object, center: tuple[float, ...], radius: float) -> None:
         self.owner, self._center, self._radius = owner, np.array(center), radius
@@ -104,14 +109,14 @@ class Circle(Curve):
 
 
 class Sphere(Surface):
-    """c + r n(U), with equal areas for equal parts of U; the first parameter is the longitude."""
+    """The sphere c + r n(U) with an area-preserving parametrization; the first parameter is the longitude."""
 
-    closed = True
+    is_closed = True
 
     def __init__(self, owner: object, center: tuple[float, ...], radius: float) -> None:
         self.owner, self._center, self.radius = owner, np.array(center), radius
         self.dimension = len(center) - 1
-        self.per_side = {2: 24, 3: 10}.get(self.dimension, 4)
+        self.cells_per_side = {2: 24, 3: 10}.get(self.dimension, 4)
 
     def normal(self, U: Array) -> Array:
         from scipy.special import betaincinv
@@ -120,15 +125,15 @@ class Sphere(Surface):
         X = np.column_stack([np.cos(a), np.sin(a)])
         for j in range(1, self.dimension):
             # On the sphere in j + 2 dimensions, (1 + cos θ)/2 has the beta distribution.
-            share = betaincinv((j + 1) / 2, (j + 1) / 2, U[:, j]) if j > 1 else U[:, j]
-            cosine = 2.0 * share - 1.0
+            fraction = betaincinv((j + 1) / 2, (j + 1) / 2, U[:, j]) if j > 1 else U[:, j]
+            cosine = 2.0 * fraction - 1.0
             X = np.column_stack([X * np.sqrt(np.maximum(1 - cosine**2, 0.0))[:, None], cosine])
         return X
 
     def position(self, U: Array) -> Array:
         return np.asarray(self._center + self.radius * self.normal(U))
 
-    def on(self, X: Array, tolerance: Array) -> Mask:
+    def touches(self, X: Array, tolerance: Array) -> Mask:
         r = np.linalg.norm(X - self._center, axis=1)
         return np.asarray(np.abs(r - self.radius) <= tolerance.max())
 

@@ -1,4 +1,4 @@
-"""a₁ < x₁ < b₁, …, a_d < x_d < b_d."""
+"""Axis-parallel boxes a₁ < x₁ < b₁, …, a_d < x_d < b_d."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.caching import cached_property
 from pibls.errors import ProblemError
-from pibls.geometry.checks.arguments import coordinate, distinct, ordered, signed
-from pibls.geometry.faces.face import Boundary, Face, draw
-from pibls.geometry.faces.flat import FlatFace
+from pibls.geometry.affine import Affine
+from pibls.geometry.checks.arguments import (
+    check_coordinate,
+    check_distinct_names,
+    check_sign_assumption,
+    ordered_ends,
+)
+from pibls.geometry.faces.face import Boundary, Face, draw_boundary
+from pibls.geometry.faces.flat_face import FlatFace
 from pibls.geometry.mapped import Mapped
-from pibls.geometry.maps import Affine
 from pibls.geometry.shape import Shape
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True, init=False)
 class Box(Shape):
-    """a_i < x_i < b_i for each coordinate, in any dimension.
+    """An axis-parallel box a_i < x_i < b_i, in any dimension.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -43,10 +48,10 @@ class Box(Shape):
             )
         ends = []
         for symbol, side in sides.items():
-            coordinate(symbol, "Box(sides)")
+            check_coordinate(symbol, "Box(sides)")
             try:
                 if isinstance(side, (Mapping, Set)):
-                    raise TypeError  # two values, but in no order
+                    raise TypeError  # sets and mappings have no order
                 low, high = side
             except (TypeError, ValueError):
                 raise ProblemError(
@@ -55,15 +60,15 @@ class Box(Shape):
                     got=repr(side),
                     remedy=f"Write {{{symbol}: (0, 1)}}.",
                 ) from None
-            ends.append(ordered(low, high, f"Box: side of {symbol}"))
-            signed(symbol, *ends[-1], f"Box: side of {symbol}")
-        distinct(tuple(sides), "Box(sides)")
+            ends.append(ordered_ends(low, high, f"Box: side of {symbol}"))
+            check_sign_assumption(symbol, *ends[-1], f"Box: side of {symbol}")
+        check_distinct_names(tuple(sides), "Box(sides)")
         object.__setattr__(self, "coordinates", tuple(sides))
         object.__setattr__(self, "bounds", tuple(ends))
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        """The 2d sides."""
+        """The 2d flat faces."""
         d = len(self.coordinates)
         return tuple(FlatFace(self, self.bounds, axis, side) for axis in range(d) for side in (0, 1))
 
@@ -73,7 +78,7 @@ class Box(Shape):
 
     def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
         low, high = np.array(self.bounds).T
-        return draw(self.faces, n, high - low, rng)
+        return draw_boundary(self.faces, n, high - low, rng)
 
     def contains(self, X: Array) -> Mask:
         low, high = np.array(self.bounds).T
@@ -85,22 +90,22 @@ class Box(Shape):
         return sp.And(*(c for x, (a, b) in pairs for c in (x > a, x < b)))
 
     @property
-    def has_sides(self) -> bool:
-        return len(self.coordinates) > 1  # one alone is an interval
+    def is_box(self) -> bool:
+        return len(self.coordinates) > 1  # a box with one coordinate is handled as an interval
 
-    def between(self, axis: int, start: float, stop: float) -> Box:
-        """A part of it, along one of its sides."""
+    def with_range(self, axis: int, start: float, stop: float) -> Box:
+        """Return the box with another range of one coordinate."""
         sides = dict(zip(self.coordinates, self.bounds, strict=True))
         return self._like({**sides, self.coordinates[axis]: (start, stop)})
 
     def mapped(self, affine: Affine) -> Shape:
-        if not affine.is_parallel:
+        if not affine.is_diagonal:
             return Mapped(self, affine)
         ends = affine.points(np.array(self.bounds).T).T
         return self._like(dict(zip(self.coordinates, map(tuple, ends.tolist()), strict=True)))
 
     def _like(self, sides: dict[Any, Any]) -> Box:
-        """One of its kind with other sides."""
+        """Return a box of the same class with other sides."""
         return Box(sides)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A ∪ B, A ∩ B, A \\ B: shapes from shapes, to any depth."""
+"""Constructive solid geometry: unions A ∪ B, intersections A ∩ B and differences A \\ B of shapes."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.caching import cached_property
 from pibls.errors import ProblemError
-from pibls.geometry.boxes_met import clusters, points_in_boxes
-from pibls.geometry.checks.arguments import mentioned
-from pibls.geometry.faces.face import Face, drawn_within
-from pibls.geometry.faces.trim import outline, trim
-from pibls.geometry.maps import Affine
+from pibls.geometry.affine import Affine
+from pibls.geometry.box_overlap import overlap_clusters, points_in_boxes
+from pibls.geometry.checks.arguments import format_coordinates
+from pibls.geometry.faces.face import Face, rejection_sample
+from pibls.geometry.faces.trimming import faces_bounds, trim_faces
 from pibls.geometry.protocol import Domain, box_of, faces_of, is_domain, leaves_of, time_of
-from pibls.geometry.shape import Shape, inside_of, map_of
+from pibls.geometry.shape import Shape, affine_image, inside_condition
+from pibls.runtime.caching import cached_property
 
-_APART = 1e-8  # of the size: boxes that are further apart than this have nothing in common
+_RELATIVE_SLACK = 1e-8  # of the size of a box: boxes further apart than this are disjoint
 
 
 class Combined(Shape):
-    """What unions, intersections and differences have in common: the faces of their parts, trimmed."""
+    """Base class of unions, intersections and differences: its faces are the trimmed faces of its parts."""
 
-    sign = ""
-    """As it is written between the parts."""
+    operator = ""
+    """The Python operator that is written between the parts."""
 
     def __repr__(self) -> str:
-        return f" {self.sign} ".join(map(_bracketed, self.parts))
+        return f" {self.operator} ".join(map(_parenthesized, self.parts))
 
     @property
     def parts(self) -> tuple[Domain, ...]:
-        """The shapes it is made of."""
+        """The shapes that are combined."""
         raise NotImplementedError
 
     def contains(self, X: Array) -> Mask:
-        """Which points lie inside."""
+        """Return which points X (n, d) lie inside."""
         raise NotImplementedError
 
-    def _flips(self) -> tuple[bool, ...]:
-        """Which of the parts are taken away."""
+    def _is_subtracted(self) -> tuple[bool, ...]:
+        """Return, for each part, whether it is subtracted."""
         return (False,) * len(self.parts)
 
-    def _around(self) -> Array:
-        """A box (d, 2) that holds it."""
+    def _bounding_box(self) -> Array:
+        """Return a box (d, 2) that contains the shape."""
         raise NotImplementedError
 
-    def _fills(self, number: int, X: Array) -> Mask:
-        """Which points are inside whatever that part says: a slit is none there."""
+    def _covered_by_others(self, number: int, X: Array) -> Mask:
+        """Return which points X lie in other parts than ``number``, whose slits have no effect there."""
         return np.zeros(len(X), dtype=np.bool_)
 
     @property
@@ -60,56 +60,58 @@ class Combined(Shape):
     def leaves(self) -> tuple[object, ...]:
         return tuple(leaf for part in self.parts for leaf in leaves_of(part))
 
-    def _together(self) -> list[list[int]]:
-        """The numbers of the parts, in lists; parts of different lists have nothing to do with each other."""
+    def _part_groups(self) -> list[list[int]]:
+        """Return the indices of the parts in groups; parts of different groups do not meet."""
         return [list(range(len(self.parts)))]
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        parts, flips = self.parts, self._flips()
+        parts, flips = self.parts, self._is_subtracted()
         found: list[Face] = []
-        for numbers in self._together():
+        for numbers in self._part_groups():
             faces = [(face, i) for i in numbers for face in faces_of(parts[i])]
-            if len(numbers) == 1 and all(f.has_chart and not f.is_thin for f, _ in faces):
-                found += [f for f, _ in faces]  # nothing is near that could cut it
+            if len(numbers) == 1 and all(f.has_chart and not f.is_slit_side for f, _ in faces):
+                found += [f for f, _ in faces]  # no other part is near enough to trim it
                 continue
             candidates = [(face.flipped() if flips[i] else face, i) for face, i in faces]
-            found += trim(self, self._around(), candidates, fills=self._fills)
+            found += trim_faces(self, self._bounding_box(), candidates, fills=self._covered_by_others)
         if not found:
-            raise empty(self)
+            raise empty_shape_error(self)
         return tuple(found)
 
     @cached_property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        return outline(self.faces, self._around())
+        return faces_bounds(self.faces, self._bounding_box())
 
     @cached_property
-    def _share(self) -> float:
-        """The share of the bounds that is inside, roughly."""
+    def _volume_fraction(self) -> float:
+        """The approximate fraction of the bounding box that lies inside."""
         low, high = np.array(self.bounds).T
         X = np.random.default_rng(0).uniform(low, high, (4096, len(low)))
         return float(np.mean(self.contains(X)))
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
-        found = drawn_within(self.contains, np.array(self.bounds), max(self._share, 1e-3), n, rng)
+        found = rejection_sample(
+            self.contains, np.array(self.bounds), max(self._volume_fraction, 1e-3), n, rng
+        )
         if len(found) < n:
-            raise empty(self)
+            raise empty_shape_error(self)
         return found
 
 
-def empty(shape: Any) -> ProblemError:
-    """Nothing is left of it."""
+def empty_shape_error(shape: Any) -> ProblemError:
+    """Return the error for a shape without interior points."""
     return ProblemError(
         "domain",
-        expected="a shape with something inside",
+        expected="a shape with a nonempty interior",
         got=f"{shape!r}, which is empty",
-        remedy="Check the places and sizes of its parts: nothing is left of them.",
+        remedy="Check the positions and sizes of its parts.",
     )
 
 
 @dataclass(frozen=True, repr=False)
-class _Alike(Combined):
-    """Of shapes that all count in the same way."""
+class _CommutativeCombination(Combined):
+    """A combination in which the order of the shapes does not matter."""
 
     shapes: tuple[Domain, ...]
 
@@ -123,96 +125,96 @@ class _Alike(Combined):
         return boxes[..., 0], boxes[..., 1]
 
     def mapped(self, affine: Affine) -> Shape:
-        return type(self)(tuple(map_of(s, affine) for s in self.shapes))
+        return type(self)(tuple(affine_image(s, affine) for s in self.shapes))
 
 
 @dataclass(frozen=True, repr=False)
-class Union(_Alike):
-    """A ∪ B ∪ …: what lies in any of the shapes. Written ``a | b``."""
+class Union(_CommutativeCombination):
+    """The union A ∪ B ∪ … of shapes, written ``a | b``."""
 
-    sign = "|"
+    operator = "|"
 
     def contains(self, X: Array) -> Mask:
         return self._contained(X, None)
 
-    def _fills(self, number: int, X: Array) -> Mask:
+    def _covered_by_others(self, number: int, X: Array) -> Mask:
         return self._contained(X, number)
 
-    def _contained(self, X: Array, but: int | None) -> Mask:
-        """Which points lie in one of the shapes, one of them left out; each shape sees those in its box."""
+    def _contained(self, X: Array, excluded: int | None) -> Mask:
+        """Return which points lie in a shape other than ``excluded``; each tests only points in its box."""
         inside = np.zeros(len(X), dtype=np.bool_)
         low, high = self._boxes
-        slack = _APART * np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)))
+        slack = _RELATIVE_SLACK * np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)))
         for i, near in points_in_boxes(low - slack, high + slack, X):
-            left = near[~inside[near]]
-            if i != but and len(left):
-                inside[left] = np.asarray(self.shapes[i].contains(X[left]), dtype=np.bool_)
+            remaining = near[~inside[near]]
+            if i != excluded and len(remaining):
+                inside[remaining] = np.asarray(self.shapes[i].contains(X[remaining]), dtype=np.bool_)
         return inside
 
     @cached_property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        low, high = self._around().T.tolist()
+        low, high = self._bounding_box().T.tolist()
         return tuple(zip(low, high, strict=True))
 
-    def _together(self) -> list[list[int]]:
-        around = self._around()
-        slack = _APART * (around[:, 1] - around[:, 0])
+    def _part_groups(self) -> list[list[int]]:
+        box = self._bounding_box()
+        slack = _RELATIVE_SLACK * (box[:, 1] - box[:, 0])
         low, high = self._boxes
-        return clusters(low - slack, high + slack)
+        return overlap_clusters(low - slack, high + slack)
 
-    def _around(self) -> Array:
+    def _bounding_box(self) -> Array:
         low, high = self._boxes
         return np.stack([low.min(axis=0), high.max(axis=0)], axis=1)
 
     @property
     def inside(self) -> Any:
-        return sp.Or(*(inside_of(s) for s in self.shapes))
+        return sp.Or(*(inside_condition(s) for s in self.shapes))
 
 
 @dataclass(frozen=True, repr=False)
-class Intersection(_Alike):
-    """A ∩ B ∩ …: what lies in all of the shapes. Written ``a & b``."""
+class Intersection(_CommutativeCombination):
+    """The intersection A ∩ B ∩ … of shapes, written ``a & b``."""
 
-    sign = "&"
+    operator = "&"
 
     def __post_init__(self) -> None:
-        box = self._around()
+        box = self._bounding_box()
         if not np.all(box[:, 0] < box[:, 1]):
-            raise empty(self)
+            raise empty_shape_error(self)
 
     def contains(self, X: Array) -> Mask:
         return np.asarray(np.logical_and.reduce([np.asarray(s.contains(X)) for s in self.shapes]))
 
-    def _around(self) -> Array:
+    def _bounding_box(self) -> Array:
         low, high = self._boxes
         return np.stack([low.max(axis=0), high.min(axis=0)], axis=1)
 
     @property
     def inside(self) -> Any:
-        return sp.And(*(inside_of(s) for s in self.shapes))
+        return sp.And(*(inside_condition(s) for s in self.shapes))
 
 
 @dataclass(frozen=True, repr=False)
 class Difference(Combined):
-    """A \\ (B ∪ …): what of a body holes leave over. Written ``a - b``."""
+    """The difference A \\ (B ∪ …) of a body and holes, written ``a - b``."""
 
     body: Domain
     holes: tuple[Domain, ...]
-    sign = "-"
+    operator = "-"
 
     @property
     def parts(self) -> tuple[Domain, ...]:
         return (self.body, *self.holes)
 
-    def _flips(self) -> tuple[bool, ...]:
+    def _is_subtracted(self) -> tuple[bool, ...]:
         return (False, *(True for _ in self.holes))
 
     def contains(self, X: Array) -> Mask:
         inside = np.array(self.body.contains(X), dtype=np.bool_)
         for i, near in points_in_boxes(*self._hole_boxes, X):  # most points are far from most holes
-            left = near[inside[near]]
-            if len(left):
-                inside[left] = ~np.asarray(self.holes[i].contains(X[left]), dtype=np.bool_)
+            remaining = near[inside[near]]
+            if len(remaining):
+                inside[remaining] = ~np.asarray(self.holes[i].contains(X[remaining]), dtype=np.bool_)
         return inside
 
     @cached_property
@@ -220,48 +222,48 @@ class Difference(Combined):
         boxes = np.array([box_of(hole) for hole in self.holes])
         return boxes[..., 0], boxes[..., 1]
 
-    def _around(self) -> Array:
+    def _bounding_box(self) -> Array:
         return box_of(self.body)
 
     @property
     def inside(self) -> Any:
-        return sp.And(inside_of(self.body), *(sp.Not(inside_of(h)) for h in self.holes))
+        return sp.And(inside_condition(self.body), *(sp.Not(inside_condition(h)) for h in self.holes))
 
     def mapped(self, affine: Affine) -> Shape:
-        return Difference(map_of(self.body, affine), tuple(map_of(h, affine) for h in self.holes))
+        return Difference(affine_image(self.body, affine), tuple(affine_image(h, affine) for h in self.holes))
 
 
-def combined(shape: object) -> Combined | None:
-    """A shape itself, if it is written as one that is made of others."""
-    return shape if isinstance(shape, Combined) and shape.sign else None
+def as_combined(shape: object) -> Combined | None:
+    """Return the shape if it is a union, intersection or difference, else None."""
+    return shape if isinstance(shape, Combined) and shape.operator else None
 
 
-def _bracketed(shape: object) -> str:
-    return repr(shape) if combined(shape) is None else f"({shape!r})"
+def _parenthesized(shape: object) -> str:
+    return repr(shape) if as_combined(shape) is None else f"({shape!r})"
 
 
-def combine(sign: str, a: Any, b: Any) -> Any:
-    """a | b, a & b or a - b, as flat as can be; NotImplemented where one of them is no shape."""
+def combine(operator: str, a: Any, b: Any) -> Any:
+    """Return ``a | b``, ``a & b`` or ``a - b``, flattened; NotImplemented unless both are domains."""
     if not (is_domain(a) and is_domain(b)):
         return NotImplemented
     for shape in (a, b):
         if time_of(shape) is not None:
             raise ProblemError(
-                f"a {sign} b",
-                expected="shapes in space",
-                got=f"{shape!r}, which has a time",
-                remedy=f"Join the shapes first, and add time to the result: (a {sign} b).during(t, 0, 1).",
+                f"a {operator} b",
+                expected="shapes without a time coordinate",
+                got=f"{shape!r}, which has a time coordinate",
+                remedy=f"Combine the shapes first, then add time: (a {operator} b).during(t, 0, 1).",
             )
     if tuple(a.coordinates) != tuple(b.coordinates):
         raise ProblemError(
-            f"a {sign} b",
-            expected=f"two shapes of the same coordinates, {mentioned(a.coordinates)}",
-            got=f"one of {mentioned(b.coordinates)}",
-            remedy="Use the same symbols, in the same order, for both.",
+            f"a {operator} b",
+            expected=f"two shapes with the same coordinates, {format_coordinates(a.coordinates)}",
+            got=f"a shape with {format_coordinates(b.coordinates)}",
+            remedy="Use the same symbols in the same order for both shapes.",
         )
-    if sign == "-":
+    if operator == "-":
         holes = (*a.holes, b) if isinstance(a, Difference) else (b,)
         return Difference(a.body if isinstance(a, Difference) else a, holes)
-    kind = Union if sign == "|" else Intersection
+    kind = Union if operator == "|" else Intersection
     shapes = tuple(s for part in (a, b) for s in (part.shapes if isinstance(part, kind) else (part,)))
     return kind(shapes)

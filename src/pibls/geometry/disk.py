@@ -1,4 +1,4 @@
-"""|x - c| < r in the plane."""
+"""Disks |x - c| < r in the plane."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pibls.geometry.shape import Shape
 
 @dataclass(frozen=True, init=False, repr=False)
 class Disk(Ball):
-    """(x - cx)² + (y - cy)² < r².
+    """The disk (x - cx)² + (y - cy)² < r².
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -22,7 +22,7 @@ class Disk(Ball):
     x**2 + y**2 < 1.0
     """
 
-    _most = 2
+    _max_coordinates = 2
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         r, a = self.radius * np.sqrt(rng.random(n)), 2 * np.pi * rng.random(n)

@@ -1,4 +1,4 @@
-"""((x - c)·e₁/a)² + ((x - c)·e₂/b)² < 1."""
+"""Ellipses ((x - c)·e₁/a)² + ((x - c)·e₂/b)² < 1."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.caching import cached_property
-from pibls.geometry.checks.arguments import pair_of_coordinates, place_of, positive, real_number, signed_in
+from pibls.geometry.affine import Affine
+from pibls.geometry.checks.arguments import (
+    check_sign_assumptions,
+    check_two_coordinates,
+    point_of,
+    positive_number,
+    real_number,
+)
 from pibls.geometry.faces.arc import Arc
+from pibls.geometry.faces.arc_length import ArcLengthParametrization
 from pibls.geometry.faces.curve import Curve
-from pibls.geometry.faces.even import Evened
 from pibls.geometry.faces.face import Face
-from pibls.geometry.maps import Affine
 from pibls.geometry.shape import Shape
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True, init=False)
 class Ellipse(Shape):
-    """((x - c)·e₁/a)² + ((x - c)·e₂/b)² < 1, with its first half-axis turned by ``angle`` from the x-axis.
+    """The ellipse ((x - c)·e₁/a)² + ((x - c)·e₂/b)² < 1; ``angle`` is that of e₁ to the x-axis, in radians.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -36,15 +42,15 @@ class Ellipse(Shape):
     angle: float = 0.0
 
     def __init__(self, coordinates: Any, center: Any, radii: Any, angle: Any = 0.0) -> None:
-        symbols = pair_of_coordinates(coordinates, "Ellipse(coordinates)")
+        symbols = check_two_coordinates(coordinates, "Ellipse(coordinates)")
         object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "center", place_of(center, symbols, "Ellipse(center)"))
-        halves = place_of(radii, symbols, "Ellipse(radii)")
+        object.__setattr__(self, "center", point_of(center, symbols, "Ellipse(center)"))
+        halves = point_of(radii, symbols, "Ellipse(radii)")
         for r in halves:
-            positive(r, "Ellipse(radii)")
+            positive_number(r, "Ellipse(radii)")
         object.__setattr__(self, "radii", halves)
         object.__setattr__(self, "angle", real_number(angle, "Ellipse(angle)"))
-        signed_in(symbols, self.bounds, "Ellipse(coordinates)")
+        check_sign_assumptions(symbols, self.bounds, "Ellipse(coordinates)")
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
@@ -53,13 +59,13 @@ class Ellipse(Shape):
 
     @property
     def _axes(self) -> Array:
-        """The directions of the half-axes, as columns; exact where it is not turned."""
+        """The unit vectors e₁, e₂ as columns; exact for angle 0."""
         c, s = (math.cos(self.angle), math.sin(self.angle)) if self.angle else (1.0, 0.0)
         return np.array([[c, -s], [s, c]])
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        return (Arc(Oval(self, self.center, self.radii, self._axes)),)
+        return (Arc(EllipseCurve(self, self.center, self.radii, self._axes)),)
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         r, a = np.sqrt(rng.random(n)), 2 * np.pi * rng.random(n)
@@ -81,7 +87,7 @@ class Ellipse(Shape):
         if not affine.is_similarity:
             return super().mapped(affine)
         center = affine.points(np.array([self.center]))[0]
-        radii = tuple(affine.factor * r for r in self.radii)
+        radii = tuple(affine.scale_factor * r for r in self.radii)
         first = affine.matrix @ self._axes[:, 0]
         return Ellipse(self.coordinates, tuple(center), radii, math.atan2(first[1], first[0]))
 
@@ -93,21 +99,21 @@ class Ellipse(Shape):
         return f"Ellipse(({names}), center=({center}), radii=({radii}){turned})"
 
 
-class Oval(Evened, Curve):
-    """c + e₁ a cos(2πs) + e₂ b sin(2πs), counter-clockwise, at constant speed."""
+class EllipseCurve(ArcLengthParametrization, Curve):
+    """The curve c + e₁ a cos(2πs) + e₂ b sin(2πs), counter-clockwise, parametrized by arc length."""
 
-    closed = True
+    is_closed = True
 
     def __init__(self, owner: object, center: Any, radii: Any, axes: Array) -> None:
         self.owner = owner
         self._center, self._half = np.array(center), axes * radii
-        # A slim one turns fast at its ends.
-        self.pieces = int(min(256 * max(max(radii) / min(radii), 1.0) ** 0.5, 8192))
+        # The curvature at the ends of the major axis grows with the ratio of the radii.
+        self.segments = int(min(256 * max(max(radii) / min(radii), 1.0) ** 0.5, 8192))
 
-    def raw(self, s: Array) -> Array:
+    def curve_point(self, s: Array) -> Array:
         a = 2 * np.pi * s
         return np.asarray(self._center + np.column_stack([np.cos(a), np.sin(a)]) @ self._half.T)
 
-    def raw_derivative(self, s: Array) -> Array:
+    def curve_derivative(self, s: Array) -> Array:
         a = 2 * np.pi * s
         return np.asarray(2 * np.pi * np.column_stack([-np.sin(a), np.cos(a)]) @ self._half.T)

@@ -1,4 +1,4 @@
-"""Ω × (a, b): a body with a base and a height."""
+"""Extrusions Ω × (a, b) of a base along another coordinate."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.caching import cached_property
 from pibls.errors import ProblemError
-from pibls.geometry.checks.arguments import coordinate, distinct, ordered, signed
-from pibls.geometry.checks.audit import check_domain
-from pibls.geometry.faces.cloud import Cloud
-from pibls.geometry.faces.extruded import Extruded
-from pibls.geometry.faces.face import Boundary, Face, draw, join
-from pibls.geometry.faces.flat import FlatFace
+from pibls.geometry.checks.arguments import (
+    check_coordinate,
+    check_distinct_names,
+    check_sign_assumption,
+    ordered_ends,
+)
+from pibls.geometry.checks.domain_check import check_domain
+from pibls.geometry.faces.extruded_face import ExtrudedFace
+from pibls.geometry.faces.face import Boundary, Face, draw_boundary, join_boundaries
+from pibls.geometry.faces.flat_face import FlatFace
+from pibls.geometry.faces.sampled_face import SampledFace
 from pibls.geometry.protocol import Domain, box_of, faces_of, leaves_of, time_of
-from pibls.geometry.shape import Shape, inside_of
+from pibls.geometry.shape import Shape, inside_condition
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Extrusion(Shape):
-    """Ω × (low, high). Its sides belong to the shapes of the base, bottom and top to itself.
+    """The extrusion Ω × (low, high); lateral faces are owned by the shapes of the base.
 
     >>> import sympy as sp, pibls
     >>> x, y, z = sp.symbols("x y z")
@@ -42,14 +47,14 @@ class Extrusion(Shape):
         if time_of(base) is not None:
             raise ProblemError(
                 "extruded: base",
-                expected="a shape in space",
-                got=f"{base!r}, which has a time",
-                remedy="Make the body first, and add time to it with .during(t, t0, t1).",
+                expected="a shape without a time coordinate",
+                got=f"{base!r}, which has a time coordinate",
+                remedy="Extrude first, then add time with .during(t, t0, t1).",
             )
-        coordinate(z, "extruded(z)")
-        distinct((*base.coordinates, z), "extruded(z)")
-        a, b = ordered(low, high, "extruded(low, high)")
-        signed(z, a, b, "extruded(z)")
+        check_coordinate(z, "extruded(z)")
+        check_distinct_names((*base.coordinates, z), "extruded(z)")
+        a, b = ordered_ends(low, high, "extruded(low, high)")
+        check_sign_assumption(z, a, b, "extruded(z)")
         for name, value in (("base", base), ("axis", z), ("low", a), ("high", b)):
             object.__setattr__(self, name, value)
 
@@ -67,12 +72,12 @@ class Extrusion(Shape):
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        """The sides, the bottom and the top."""
-        sides = faces_of(self.base)
-        if not all(face.has_chart for face in sides):
-            return (Cloud(self),)
-        walls = tuple(Extruded(face, self.low, self.high) for face in sides)
-        return (*walls, *self._ends)
+        """The lateral faces, the bottom and the top."""
+        base_faces = faces_of(self.base)
+        if not all(face.has_chart for face in base_faces):
+            return (SampledFace(self),)
+        lateral = tuple(ExtrudedFace(face, self.low, self.high) for face in base_faces)
+        return (*lateral, *self._ends)
 
     @cached_property
     def _ends(self) -> tuple[Face, ...]:
@@ -89,21 +94,23 @@ class Extrusion(Shape):
 
     def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
         if self.faces[0].has_chart:
-            return draw(self.faces, n, np.ones(len(self.coordinates)), rng)
-        # The base can only be drawn from: how much of the boundary is wall, its points tell.
-        (rim,) = Cloud(self.base).trimmed(
+            return draw_boundary(self.faces, n, np.ones(len(self.coordinates)), rng)
+        # The boundary of the base can only be sampled: its measure is estimated from the samples.
+        (edge,) = SampledFace(self.base).trimmed(
             lambda found: np.ones(len(found.points), dtype=np.bool_), np.empty(0)
         )
         d = len(self.base.coordinates)
-        wall = rim.measure(np.ones(d)) * (self.high - self.low)
+        lateral = edge.measure(np.ones(d)) * (self.high - self.low)
         ends = sum(end.measure(np.ones(d + 1)) for end in self._ends)
-        k = int(rng.binomial(n, wall / (wall + ends)))
-        below = Cloud(self.base).at(np.empty((k, 0)), rng)
+        k = int(rng.binomial(n, lateral / (lateral + ends)))
+        base_points = SampledFace(self.base).at(np.empty((k, 0)), rng)
         t = rng.uniform(self.low, self.high, k)
-        side = Boundary(
-            np.column_stack([below.points, t]), np.column_stack([below.normals, np.zeros(k)]), below.owners
+        lateral_points = Boundary(
+            np.column_stack([base_points.points, t]),
+            np.column_stack([base_points.normals, np.zeros(k)]),
+            base_points.owners,
         )
-        return join([side, draw(self._ends, n - k, np.ones(d + 1), rng)], d + 1)
+        return join_boundaries([lateral_points, draw_boundary(self._ends, n - k, np.ones(d + 1), rng)], d + 1)
 
     def contains(self, X: Array) -> Mask:
         z = X[:, -1]
@@ -111,7 +118,7 @@ class Extrusion(Shape):
 
     @property
     def inside(self) -> Any:
-        return sp.And(inside_of(self.base), self.axis > self.low, self.axis < self.high)
+        return sp.And(inside_condition(self.base), self.axis > self.low, self.axis < self.high)
 
     def __repr__(self) -> str:
         return f"({self.base!r}).extruded({self.axis}, {self.low:g}, {self.high:g})"

@@ -1,4 +1,4 @@
-"""{x : f(x) < 0}."""
+"""Shapes {x : f(x) < 0} given by the sign of an expression."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
 from pibls.arrays import Array, Mask
-from pibls.caching import cached_property
 from pibls.errors import ProblemError, ShapeWarning
+from pibls.geometry.affine import Affine
 from pibls.geometry.box import Box
-from pibls.geometry.csg import Combined, empty
+from pibls.geometry.csg import Combined, empty_shape_error
 from pibls.geometry.faces.face import Face
-from pibls.geometry.faces.level import Level
-from pibls.geometry.faces.trim import trim
+from pibls.geometry.faces.level_set import LevelSet
+from pibls.geometry.faces.trimming import trim_faces
 from pibls.geometry.mapped import Mapped
-from pibls.geometry.maps import Affine
 from pibls.geometry.protocol import box_of
 from pibls.geometry.shape import Shape
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Implicit(Combined):
-    """Where an expression is negative, within bounds; in two or three dimensions.
+    """The set where an expression is negative, within bounds, in two or three dimensions.
 
-    The normals are those of its gradient. Where the shape reaches its bounds, they are part of its boundary.
+    Normals are in the direction of the gradient. Where the shape reaches its bounds, these are part of its
+    boundary.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -47,22 +48,22 @@ class Implicit(Combined):
                 "Implicit(bounds)",
                 expected="{x: (low, high), y: (low, high)}, for two or three coordinates",
                 got=repr(bounds),
-                remedy="Say within which box the shape lies.",
+                remedy="Give the box in which the shape lies.",
             )
         box = Box(bounds)
         f = _difference(expression)
-        strange = {*f.free_symbols, *f.atoms(AppliedUndef)} - set(box.coordinates)
-        if strange:
+        unknown = {*f.free_symbols, *f.atoms(AppliedUndef)} - set(box.coordinates)
+        if unknown:
             raise ProblemError(
                 "Implicit(expression)",
                 expected=f"an expression in {', '.join(map(str, box.coordinates))}",
-                got=f"{expression}, with {', '.join(sorted(map(str, strange)))}",
-                remedy="Give numbers for everything that is no coordinate.",
+                got=f"{expression}, which contains {', '.join(sorted(map(str, unknown)))}",
+                remedy="Substitute numbers for all symbols other than the coordinates.",
             )
         if not f.free_symbols:
             raise ProblemError(
                 "Implicit(expression)",
-                expected="an expression that changes its sign in space",
+                expected="an expression that changes sign in space",
                 got=f"the constant {expression}",
                 remedy="Write for example x**2 + y**2 - 1.",
             )
@@ -78,28 +79,28 @@ class Implicit(Combined):
         return (self,)
 
     @cached_property
-    def _level(self) -> Level:
-        return Level(self.expression, self.box.coordinates, "Implicit(expression)")
+    def _level(self) -> LevelSet:
+        return LevelSet(self.expression, self.box.coordinates, "Implicit(expression)")
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        around = box_of(self.box)
-        laws = _laws(self.expression) if len(around) == 2 else [self.expression]
-        levels = [Level(f, self.box.coordinates, "Implicit(expression)") for f in laws]
-        level = [(f, n) for n, one in enumerate(levels, 1) for f in one.faces(around, self)]
-        frame = tuple(face.mapped(_STAY[len(around)], self) for face in self.box.faces)
-        found = trim(self, around, [*level, *((f, 0) for f in frame)], warn=False)
+        bounds = box_of(self.box)
+        branches = _smooth_branches(self.expression) if len(bounds) == 2 else [self.expression]
+        levels = [LevelSet(f, self.box.coordinates, "Implicit(expression)") for f in branches]
+        level_faces = [(f, n) for n, level_set in enumerate(levels, 1) for f in level_set.faces(bounds, self)]
+        box_faces = tuple(face.mapped(_IDENTITY[len(bounds)], self) for face in self.box.faces)
+        found = trim_faces(self, bounds, [*level_faces, *((f, 0) for f in box_faces)], warn=False)
         if not found:
-            raise empty(self)
-        if not level:
+            raise empty_shape_error(self)
+        if not level_faces:
             warnings.warn(
-                f"{self!r} is the whole box: the expression is negative all over the bounds.",
+                f"{self!r} is the whole box: the expression is negative everywhere within the bounds.",
                 ShapeWarning,
                 stacklevel=2,
             )
         return found
 
-    def _around(self) -> Array:
+    def _bounding_box(self) -> Array:
         return box_of(self.box)
 
     def contains(self, X: Array) -> Mask:
@@ -120,7 +121,7 @@ class Implicit(Combined):
 
 
 def _difference(expression: Any) -> Any:
-    """f of f < 0: the expression itself, or the two sides of an inequality."""
+    """Return f of f < 0: the expression itself, or the difference of the two sides of an inequality."""
     if isinstance(expression, Relational) and expression.rel_op in ("<", "<=", ">", ">="):
         return expression.lts - expression.gts
     if not isinstance(expression, sp.Expr) or expression.has(sp.I, sp.nan, sp.zoo):
@@ -133,23 +134,29 @@ def _difference(expression: Any) -> Any:
     return expression
 
 
-def _laws(f: Any) -> list[Any]:
-    """The smooth expressions that a Max, a Min or an Abs is made of: between two of them is a corner."""
+def _smooth_branches(f: Any) -> list[Any]:
+    """Return the smooth branches of an expression with Max, Min or Abs; corners lie between them."""
     found = [f]
     while any(e.has(sp.Max, sp.Min, sp.Abs) for e in found):
         out: dict[Any, None] = {}
         for e in found:
-            # Those within others come first, so that what replaces one has none left.
-            bent = sorted(e.atoms(sp.Max, sp.Min, sp.Abs), key=sp.count_ops)
-            branches = [e] if not bent else (
-                [bent[0].args[0], -bent[0].args[0]] if isinstance(bent[0], sp.Abs) else bent[0].args
-            )  # fmt: skip
-            out |= dict.fromkeys(e.xreplace({bent[0]: b}) if bent else e for b in branches)
+            # The innermost function first, so that the replacement contains no other one.
+            nonsmooth = sorted(e.atoms(sp.Max, sp.Min, sp.Abs), key=sp.count_ops)
+            branches = (
+                [e]
+                if not nonsmooth
+                else (
+                    [nonsmooth[0].args[0], -nonsmooth[0].args[0]]
+                    if isinstance(nonsmooth[0], sp.Abs)
+                    else nonsmooth[0].args
+                )
+            )
+            out |= dict.fromkeys(e.xreplace({nonsmooth[0]: b}) if nonsmooth else e for b in branches)
         found = [e for e in out if e.free_symbols]
-        if len(found) > _LAWS:
+        if len(found) > _MAX_BRANCHES:
             return [f]
     return found
 
 
-_LAWS = 16
-_STAY = {d: Affine(tuple(map(tuple, np.eye(d).tolist())), (0.0,) * d) for d in (2, 3)}
+_MAX_BRANCHES = 16
+_IDENTITY = {d: Affine(tuple(map(tuple, np.eye(d).tolist())), (0.0,) * d) for d in (2, 3)}

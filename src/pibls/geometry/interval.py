@@ -1,4 +1,4 @@
-"""a < x < b."""
+"""The interval a < x < b."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from pibls.geometry.box import Box
-from pibls.geometry.checks.arguments import coordinate, ordered, signed
+from pibls.geometry.checks.arguments import check_coordinate, check_sign_assumption, ordered_ends
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Interval(Box):
-    """a < x < b.
+    """The interval a < x < b.
 
     >>> import sympy as sp
     >>> Interval(sp.Symbol("x"), 0, 1)
     Interval(x, 0, 1)
     """
 
-    has_sides = True
+    is_box = True
 
     def __init__(self, x: Any, a: Any, b: Any) -> None:
-        coordinate(x, "Interval(x)")
-        ends = ordered(a, b, "Interval(a, b)")
-        signed(x, *ends, "Interval(x)")
+        check_coordinate(x, "Interval(x)")
+        ends = ordered_ends(a, b, "Interval(a, b)")
+        check_sign_assumption(x, *ends, "Interval(x)")
         object.__setattr__(self, "coordinates", (x,))
         object.__setattr__(self, "bounds", (ends,))
 

@@ -1,4 +1,4 @@
-"""What all built-in shapes can do besides being a domain."""
+"""Base classes of built-in domains: Boolean operations, transformations, extrusion, time."""
 
 from __future__ import annotations
 
@@ -8,133 +8,135 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from pibls.arrays import Rng
-from pibls.geometry.faces.cloud import Cloud
-from pibls.geometry.faces.face import Boundary, Face, draw
-from pibls.geometry.maps import Affine
-from pibls.pickling import DropsCaches, ImplementedFunction
+from pibls.geometry.affine import Affine
+from pibls.geometry.faces.face import Boundary, Face, draw_boundary
+from pibls.geometry.faces.sampled_face import SampledFace
+from pibls.runtime.pickling import DropsCaches, ImplementedFunction
 
 if TYPE_CHECKING:
     from pibls.geometry.extrusion import Extrusion
     from pibls.geometry.protocol import Domain
     from pibls.geometry.revolution import Revolution
-    from pibls.geometry.time import During
+    from pibls.geometry.space_time import During
 
 
-class FullyKnown(DropsCaches):
-    """A domain that answers all that the library asks: faces, the space without time, the time, leaves."""
+class BuiltinDomain(DropsCaches):
+    """Base class of domains that provide faces, spatial domain, time coordinate and primitive shapes."""
 
     @property
-    def has_sides(self) -> bool:
-        """Whether (a, b) for each of its coordinates says all of it."""
+    def is_box(self) -> bool:
+        """Whether the domain is an axis-parallel box, defined by its bounds."""
         return False
 
-    def between(self, axis: int, start: float, stop: float) -> Domain | None:
-        """The same with one of its coordinates from start to stop; None where that is another shape."""
+    def with_range(self, axis: int, start: float, stop: float) -> Domain | None:
+        """Return the domain with another range of one coordinate; None where that is not supported."""
         return None
 
 
-class Shape(FullyKnown):
-    """A domain in space: joined by ``|``, ``&`` and ``-``, moved, turned, scaled, and put into time.
+class Shape(BuiltinDomain):
+    """A domain in space, with Boolean operations ``|``, ``&``, ``-``, affine transformations and time.
 
-    A shape of your own that derives from it needs `coordinates`, `bounds`, `interior`, `contains`, and
-    `boundary` or `faces`; what follows here may stay as it is.
+    A derived class must define `coordinates`, `bounds`, `interior`, `contains`, and either `boundary` or
+    `faces`; the other members have default implementations.
     """
 
     def boundary(self, n: int, rng: Rng) -> Boundary:
-        """n points, evenly over the faces; a shape without `faces` of its own says its own points."""
-        return draw(self.faces, n, np.ones(len(cast("Domain", self).coordinates)), rng)
+        """Return n random boundary points, uniform over `faces`; a shape without these overrides it."""
+        return draw_boundary(self.faces, n, np.ones(len(cast("Domain", self).coordinates)), rng)
 
     @property
     def faces(self) -> tuple[Face, ...]:
-        """The smooth pieces of the boundary; unless a shape says more, one from which one can only draw."""
-        return (Cloud(cast("Domain", self)),)
+        """The smooth faces of the boundary; by default one face that is only sampled at random."""
+        return (SampledFace(cast("Domain", self)),)
 
     @property
     def space(self) -> Domain:
-        """Itself: there is no time in it."""
+        """The spatial domain: the shape itself."""
         return cast("Domain", self)
 
     @property
     def time(self) -> Any:
-        """None: there is no time in it."""
+        """The time symbol: None."""
         return None
 
     @property
     def leaves(self) -> tuple[object, ...]:
-        """The shapes that own its boundary: itself."""
+        """The primitive shapes that own the boundary: by default the shape itself."""
         return (self,)
 
     @property
     def inside(self) -> Any:
-        """A SymPy condition that holds inside, for `sympy.Piecewise`: two materials, a local source."""
-        return asked(self)
+        """A SymPy condition that is true inside, for use in `sympy.Piecewise` (materials, local sources)."""
+        return containment_condition(self)
 
     def mapped(self, affine: Affine) -> Any:
-        """Its image under an affine map."""
+        """Return the image of the shape under an affine map."""
         from pibls.geometry.mapped import Mapped
 
         return Mapped(cast("Domain", self), affine)
 
     def moved(self, *distances: Any) -> Any:
-        """{x + d : x ∈ Ω}, one distance per coordinate.
+        """Return the translated shape {x + d : x ∈ Ω}, with one distance per coordinate.
 
         >>> import sympy as sp, pibls
         >>> x, y = sp.symbols("x y")
         >>> pibls.Disk((x, y), (0, 0), 1).moved(2, 0.5)
         Disk((x, y), center=(2, 0.5), radius=1)
         """
-        from pibls.geometry.moving import moved
+        from pibls.geometry.transforms import translated
 
-        return moved(self, distances)
+        return translated(self, distances)
 
     def turned(self, angle: Any, *, center: Any = None, axis: Any = None) -> Any:
-        """Ω turned by an angle in radians, counter-clockwise, about ``center`` (the middle of its bounds).
+        """Return the shape rotated counter-clockwise by an angle in radians.
 
-        A body is turned about an ``axis``: the coordinate that stays.
+        The center of rotation is ``center``, by default the center of the bounds. A shape in three dimensions
+        is rotated about the coordinate ``axis``.
 
         >>> import sympy as sp, pibls
         >>> x, y = sp.symbols("x y")
         >>> pibls.Disk((x, y), (1, 0), 1).turned(sp.pi / 2, center=(0, 0)).center[1]
         1.0
         """
-        from pibls.geometry.moving import turned
+        from pibls.geometry.transforms import rotated
 
-        return turned(self, angle, center, axis)
+        return rotated(self, angle, center, axis)
 
     def scaled(self, factor: Any, *, center: Any = None) -> Any:
-        """Ω made larger or smaller about ``center`` (the middle of its bounds); one factor per coordinate
-        stretches it.
+        """Return the shape scaled about ``center``, by default the center of its bounds.
+
+        ``factor`` is a number, or one number per coordinate.
 
         >>> import sympy as sp, pibls
         >>> x, y = sp.symbols("x y")
         >>> pibls.Box({x: (0, 2), y: (0, 2)}).scaled(0.5)
         Box({x: (0.5, 1.5), y: (0.5, 1.5)})
         """
-        from pibls.geometry.moving import scaled
+        from pibls.geometry.transforms import scaled
 
         return scaled(self, factor, center)
 
     def extruded(self, z: Any, low: Any, high: Any) -> Extrusion:
-        """Ω × (low, high): a body with this base."""
+        """Return the extrusion Ω × (low, high) along the coordinate z."""
         from pibls.geometry.extrusion import Extrusion
 
         return Extrusion(cast("Domain", self), z, low, high)
 
     def revolved(self, x: Any, y: Any) -> Revolution:
-        """A body of revolution: this shape, in (r, z), turned about the z-axis; (x, y) has the distance r."""
+        """Return the body of revolution of this profile in (r, z) about the z-axis, with r² = x² + y²."""
         from pibls.geometry.revolution import Revolution
 
         return Revolution(cast("Domain", self), x, y)
 
     def during(self, t: Any, t0: Any, t1: Any) -> During:
-        """Ω × (t0, t1).
+        """Return the space-time domain Ω × (t0, t1).
 
         >>> import sympy as sp, pibls
         >>> x, t = sp.symbols("x t")
         >>> pibls.Interval(x, 0, 1).during(t, 0, 2).coordinates
         (x, t)
         """
-        from pibls.geometry.time import During
+        from pibls.geometry.space_time import During
 
         return During(cast("Domain", self), t, t0, t1)
 
@@ -157,19 +159,19 @@ class Shape(FullyKnown):
         return _combined("-", other, self)
 
 
-def _combined(sign: str, a: Any, b: Any) -> Any:
+def _combined(operator: str, a: Any, b: Any) -> Any:
     from pibls.geometry.csg import combine
 
-    return combine(sign, a, b)
+    return combine(operator, a, b)
 
 
-def inside_of(shape: Any) -> Any:
-    """The condition that holds inside any domain, a user's own too."""
-    return shape.inside if isinstance(shape, Shape) else asked(shape)
+def inside_condition(shape: Any) -> Any:
+    """Return a SymPy condition that is true inside a domain, built in or user-defined."""
+    return shape.inside if isinstance(shape, Shape) else containment_condition(shape)
 
 
-def map_of(shape: Any, affine: Affine) -> Any:
-    """The image of any domain under an affine map."""
+def affine_image(shape: Any, affine: Affine) -> Any:
+    """Return the image of a domain, built in or user-defined, under an affine map."""
     if isinstance(shape, Shape):
         return shape.mapped(affine)
     from pibls.geometry.mapped import Mapped
@@ -177,16 +179,16 @@ def map_of(shape: Any, affine: Affine) -> Any:
     return Mapped(shape, affine)
 
 
-def asked(shape: Any) -> Any:
-    """A condition that asks the shape itself, point by point, where there is no formula."""
-    # Its values change on the boundary of the shape.
+def containment_condition(shape: Any) -> Any:
+    """Return a SymPy condition that calls ``shape.contains``, for shapes without a formula."""
+    # The shape is attached so that its boundary is known as a discontinuity of this function.
     function = ImplementedFunction.of("within_shape", _WithinShape(shape), shape=shape)
     return function(*shape.coordinates) > 0
 
 
 @dataclass(frozen=True)
 class _WithinShape:
-    """1 inside of a shape, -1 outside."""
+    """The function that is 1 inside a shape and -1 outside."""
 
     shape: Any
 

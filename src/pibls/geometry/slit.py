@@ -1,4 +1,4 @@
-"""p₁ p₂ … pₘ: a cut without width, with the domain on both sides."""
+"""Slits: polygonal lines p₁ p₂ … pₘ of zero width with the domain on both sides."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.caching import cached_property
-from pibls.errors import ProblemError, need
-from pibls.geometry.checks.arguments import pair_of_coordinates, signed_in
+from pibls.errors import ProblemError, import_optional
+from pibls.geometry.affine import Affine
+from pibls.geometry.checks.arguments import check_sign_assumptions, check_two_coordinates
 from pibls.geometry.checks.vertices import Ring, points_of
 from pibls.geometry.faces.arc import Arc
 from pibls.geometry.faces.face import Face
 from pibls.geometry.faces.polyline import Polyline
-from pibls.geometry.maps import Affine
 from pibls.geometry.shape import Shape
+from pibls.runtime.caching import cached_property
 
-_APART = 32 * 2.2e-16  # of its coordinates: how far a lip is from the line, so that a point knows its side
+_RELATIVE_OFFSET = 32 * 2.2e-16  # of the coordinates: offset that tells the two sides of a slit apart
 
 
 @dataclass(frozen=True, init=False)
 class Slit(Shape):
-    """The line p₁ p₂ … pₘ, to be taken away from a shape: ``plate - slit`` has two lips there.
+    """The polygonal line p₁ p₂ … pₘ, to be subtracted from a shape, as in ``plate - slit``.
 
-    Conditions on it, ``on=slit``, hold on both lips, each with its own normal; the solution may jump across.
+    Conditions with ``on=slit`` hold on both sides of the slit, each with its own normal; the solution may
+    jump across it.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -39,19 +40,19 @@ class Slit(Shape):
     vertices: Ring
 
     def __init__(self, coordinates: Any, vertices: Any) -> None:
-        symbols = pair_of_coordinates(coordinates, "Slit(coordinates)")
+        symbols = check_two_coordinates(coordinates, "Slit(coordinates)")
         P = points_of(vertices, "Slit(vertices)", 2, closed=False)
-        shapely = need("shapely", extra="polygons", purpose="A slit")
+        shapely = import_optional("shapely", extra="polygons", purpose="A slit")
         if not shapely.LineString(P).is_simple or (P[0] == P[-1]).all():
             raise ProblemError(
                 "Slit(vertices)",
-                expected="a line that does not cross or touch itself",
-                got="one that does",
-                remedy="Take several slits away, or the polygon that the line encloses.",
+                expected="a line that does not intersect or touch itself",
+                got="a line that does",
+                remedy="Subtract several slits, or the polygon that the line encloses.",
             )
         object.__setattr__(self, "coordinates", symbols)
         object.__setattr__(self, "vertices", tuple((float(a), float(b)) for a, b in P))
-        signed_in(symbols, self.bounds, "Slit(coordinates)")
+        check_sign_assumptions(symbols, self.bounds, "Slit(coordinates)")
 
     @cached_property
     def bounds(self) -> tuple[tuple[float, float], ...]:
@@ -60,9 +61,11 @@ class Slit(Shape):
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        """Both lips of each straight part, as of a body that lies between them."""
-        there = np.array(self.vertices)
-        return tuple(Arc(Lip(self, a, b, -1.0)) for line in (there, there[::-1]) for a, b in pairwise(line))
+        """Both sides of each segment, with normals out of the slit."""
+        vertices = np.array(self.vertices)
+        return tuple(
+            Arc(SlitSide(self, a, b, -1.0)) for line in (vertices, vertices[::-1]) for a, b in pairwise(line)
+        )
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         return np.empty((0, 2))
@@ -78,13 +81,13 @@ class Slit(Shape):
         return Slit(self.coordinates, affine.points(np.array(self.vertices)).tolist())
 
 
-class Lip(Polyline):
-    """a b, a little to its left (1.0) or right (-1.0)."""
+class SlitSide(Polyline):
+    """The segment a b, offset slightly to its left (side = 1) or right (side = -1)."""
 
-    thin = True
+    is_slit_side = True
 
     def __init__(self, owner: object, a: Array, b: Array, side: float) -> None:
         along = b - a
-        away = _APART * float(np.abs([a, b]).max()) / float(np.linalg.norm(along))
+        away = _RELATIVE_OFFSET * float(np.abs([a, b]).max()) / float(np.linalg.norm(along))
         left = side * away * np.array([-along[1], along[0]])
         super().__init__(owner, np.array([a + left, b + left]), closed=False)

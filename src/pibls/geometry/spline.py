@@ -1,4 +1,4 @@
-"""A smooth closed curve through given points."""
+"""Shapes bounded by a closed cubic spline through given points."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.caching import cached_property
-from pibls.errors import ProblemError, need
-from pibls.geometry.checks.arguments import pair_of_coordinates, signed_in
+from pibls.errors import ProblemError, import_optional
+from pibls.geometry.affine import Affine
+from pibls.geometry.checks.arguments import check_sign_assumptions, check_two_coordinates
 from pibls.geometry.checks.vertices import Ring, points_of
 from pibls.geometry.faces.arc import Arc
+from pibls.geometry.faces.arc_length import ArcLengthParametrization
 from pibls.geometry.faces.curve import Curve
-from pibls.geometry.faces.even import Evened
-from pibls.geometry.faces.face import Face, drawn_within
-from pibls.geometry.maps import Affine
+from pibls.geometry.faces.face import Face, rejection_sample
 from pibls.geometry.shape import Shape
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True, init=False)
 class Spline(Shape):
-    """The inside of the closed cubic spline, twice continuously differentiable, through the points.
+    """The interior of the closed C² cubic spline through the points.
 
-    Its parameter is the length of the chords, so that unevenly spaced points make no loops.
+    The spline is parametrized by chord length, so that unevenly spaced points do not cause loops.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -37,22 +37,22 @@ class Spline(Shape):
     points: Ring
 
     def __init__(self, coordinates: Any, points: Any) -> None:
-        symbols = pair_of_coordinates(coordinates, "Spline(coordinates)")
+        symbols = check_two_coordinates(coordinates, "Spline(coordinates)")
         P = points_of(points, "Spline(points)", 3)
         x, y = P.T
         if np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y) < 0:
             P = P[::-1]
         object.__setattr__(self, "coordinates", symbols)
         object.__setattr__(self, "points", tuple((float(a), float(b)) for a, b in P))
-        shapely = need("shapely", extra="polygons", purpose="A spline")
+        shapely = import_optional("shapely", extra="polygons", purpose="A spline")
         if not shapely.LinearRing(self._curve.table.points[:-1]).is_simple:
             raise ProblemError(
                 "Spline(points)",
-                expected="points whose smooth curve does not cross itself",
-                got="a curve with a crossing",
-                remedy="Give the points in the order in which they follow each other, closer where it turns.",
+                expected="points whose spline does not intersect itself",
+                got="a spline with a self-intersection",
+                remedy="Give the points in order along the curve, more closely spaced where it turns.",
             )
-        signed_in(symbols, self.bounds, "Spline(coordinates)")
+        check_sign_assumptions(symbols, self.bounds, "Spline(coordinates)")
 
     @cached_property
     def _curve(self) -> SplineCurve:
@@ -60,7 +60,7 @@ class Spline(Shape):
 
     @cached_property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        return self._curve.around
+        return self._curve.bounding_box
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
@@ -68,8 +68,8 @@ class Spline(Shape):
 
     @cached_property
     def _area(self) -> tuple[Any, float]:
-        """A polygon that is as good as the shape, and how far the two may differ."""
-        shapely = need("shapely", extra="polygons", purpose="A spline")
+        """A polygon that approximates the shape, and a bound of the distance between them."""
+        shapely = import_optional("shapely", extra="polygons", purpose="A spline")
         table = self._curve.table
         middles = self._curve.position(0.5 * (table.u[1:] + table.u[:-1]))
         sag = np.abs(middles - 0.5 * (table.points[1:] + table.points[:-1])).max()
@@ -79,17 +79,17 @@ class Spline(Shape):
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         box = np.array(self.bounds)
-        share = max(float(self._area[0].area / np.prod(box[:, 1] - box[:, 0])), 1e-3)
-        return drawn_within(self.contains, box, share, n, rng)
+        fraction = max(float(self._area[0].area / np.prod(box[:, 1] - box[:, 0])), 1e-3)
+        return rejection_sample(self.contains, box, fraction, n, rng)
 
     def contains(self, X: Array) -> Mask:
-        shapely = need("shapely", extra="polygons", purpose="A spline")
+        shapely = import_optional("shapely", extra="polygons", purpose="A spline")
         area, sag = self._area
         inside = np.array(shapely.intersects_xy(area, X[:, 0], X[:, 1]), dtype=np.bool_)
-        # Close to the curve, on which side of it.
+        # Close to the curve, test on which side of it a point lies.
         close = np.flatnonzero(shapely.distance(area.exterior, shapely.points(X)) <= sag)
         if len(close):
-            u = self._curve.locate(X[close])
+            u = self._curve.nearest_parameters(X[close])
             t = self._curve.tangent(u)
             away = X[close] - self._curve.position(u)
             size = float(np.abs(X).max())
@@ -106,15 +106,15 @@ class Spline(Shape):
         return f"<Spline of ({names}) through {len(self.points)} points>"
 
 
-class SplineCurve(Evened, Curve):
-    """The spline itself, at constant speed."""
+class SplineCurve(ArcLengthParametrization, Curve):
+    """The closed cubic spline, parametrized by arc length."""
 
-    closed = True
-    broken = True
+    is_closed = True
+    has_corners = True
 
     def __init__(self, owner: object, points: Array) -> None:
         self.owner = owner
-        self.pieces = int(min(max(256, 24 * len(points)), 8192))
+        self.segments = int(min(max(256, 24 * len(points)), 8192))
         self._points = points
 
     @cached_property
@@ -122,24 +122,28 @@ class SplineCurve(Evened, Curve):
         from scipy.interpolate import CubicSpline
 
         closed = np.concatenate([self._points, self._points[:1]])
-        way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(closed, axis=0), axis=1))])
-        return CubicSpline(way / way[-1], closed, bc_type="periodic")
+        chord_length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(closed, axis=0), axis=1))])
+        return CubicSpline(chord_length / chord_length[-1], closed, bc_type="periodic")
 
     @cached_property
     def knots(self) -> Any:  # type: ignore[override]
-        """Where the polynomials meet, by the length of the way."""
-        u = np.linspace(0.0, 1.0, 8 * self.pieces + 1)
-        out = np.interp(self._spline.x, self._way(u), u)
+        """The arc-length parameters of the spline knots."""
+        u = np.linspace(0.0, 1.0, 8 * self.segments + 1)
+        out = np.interp(self._spline.x, self._parameter_of_length(u), u)
         for _ in range(3):
-            out = np.clip(out - (self._way(out) - self._spline.x) / self._way(out, 1), 0.0, 1.0)
+            out = np.clip(
+                out - (self._parameter_of_length(out) - self._spline.x) / self._parameter_of_length(out, 1),
+                0.0,
+                1.0,
+            )
         return out
 
     @cached_property
     def _slope(self) -> Any:
         return self._spline.derivative()
 
-    def raw(self, s: Array) -> Array:
+    def curve_point(self, s: Array) -> Array:
         return np.asarray(self._spline(s))
 
-    def raw_derivative(self, s: Array) -> Array:
+    def curve_derivative(self, s: Array) -> Array:
         return np.asarray(self._slope(s))

@@ -1,4 +1,4 @@
-"""Broad learning that grows: nodes and points are added, and the factorisation is updated."""
+"""Incremental broad learning: nodes and points are added, and the factorisation is updated."""
 
 from pibls.incremental.model import IncrementalBroad
 

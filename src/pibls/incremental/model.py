@@ -1,4 +1,4 @@
-r"""A broad basis that grows: nodes and points are added, the solution follows at a fraction of the cost."""
+r"""Incremental broad learning: nodes and points are added at a fraction of the cost of a new solve."""
 
 from __future__ import annotations
 
@@ -10,67 +10,67 @@ from typing import Any
 
 import numpy as np
 
-from pibls.adaptive.candidate import attempt, judge, misfits
-from pibls.adaptive.split_conditions import with_divided_sides
+from pibls.adaptive.candidate import compute_candidate, condition_errors, validation_residuals
+from pibls.adaptive.split_conditions import split_piecewise_conditions
 from pibls.adaptive.thresholds import DEFAULT
-from pibls.adaptive.validation.context import Bench
-from pibls.adaptive.validation.estimate import ErrorEstimate, at_least, compare, norms_by_name
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.adaptive.validation.estimate import ErrorEstimate, compare, norms_by_name, with_lower_bound
 from pibls.arrays import Array
-from pibls.assembly.known import Placed
 from pibls.assembly.points import Points, place
+from pibls.assembly.residual_coefficients import PlacedPoints
 from pibls.assembly.system import System, assemble
-from pibls.basis import Broad, BroadBasis, GrownBroad, natural_order, nodes_since
-from pibls.basis.checks import whole
-from pibls.caching import cached_property
+from pibls.basis import Broad, BroadBasis, GrownBroad, added_nodes, coefficient_order
+from pibls.basis.checks import check_integer
 from pibls.errors import ConvergenceWarning, ProblemError
-from pibls.incremental.factored import Factored
+from pibls.incremental.least_squares import UpdatableLeastSquares
 from pibls.incremental.rows import RowBatch
 from pibls.linalg import PivotedQR
-from pibls.linalg.threads import sensible_threads
+from pibls.linalg.threads import limit_blas_threads
 from pibls.nonlinear import GaussNewton, LeastSquares
 from pibls.problem import Problem, Region
-from pibls.problem.forms.lowering import LoweredProblem, lower
-from pibls.problem.interfaces.materials import materials_of
+from pibls.problem.forms.compilation import CompiledProblem, compile_problem
+from pibls.problem.interfaces.decomposition import subdomain_decomposition
+from pibls.runtime.caching import cached_property
 from pibls.solution import Solution
-from pibls.spaces import Whole
+from pibls.spaces import SingleDomainSpace
 from pibls.status import Status
 
 
 @dataclass(frozen=True)
 class GrownState:
-    """What an update needs: the basis after each addition, the points, the factors, and the solution."""
+    """State of a model: the basis after each addition, the points, the factors, and the solution."""
 
     stages: tuple[BroadBasis, ...]
-    placed: tuple[Placed, ...]
-    factored: Factored
+    placed: tuple[PlacedPoints, ...]
+    factored: UpdatableLeastSquares
     w: Array
     """Coefficients in the order of the additions."""
     steps: int
     seconds: float
     rng: np.random.Generator = field(compare=False)
-    """The stream that the next nodes are drawn from; copied before it is used."""
+    """Random stream of the next nodes; copied before it is used."""
 
 
 @dataclass(frozen=True)
 class IncrementalBroad:
     """A problem in a broad basis to which nodes and points are added (incremental broad learning).
 
-    The value holds the factors of the least-squares matrix. An addition gives a new value with updated
-    factors; the old one stays as it is. Same seed, same nodes: ``pibls.solve(problem, basis=model.basis,
-    seed=seed)`` has the same ones.
+    The object holds the factors of the least-squares matrix. An addition returns a new object with updated
+    factors; the old one does not change. The same seed gives the same nodes:
+    ``pibls.solve(problem, basis=model.basis, seed=seed)`` uses the same basis.
 
     Parameters
     ----------
     problem
-        What to solve; linear or not, without interfaces between materials.
+        A linear or nonlinear problem without interfaces between materials.
     basis
-        `Broad`, or the ``basis`` of a grown model, which is then factored from scratch.
+        `Broad`, or the ``basis`` of an extended model, which is then factored from scratch.
     points
-        `Points`; a tuple of them where points were added.
+        `Points`, or a tuple of them if points were added.
     seed
         Same seed, same result.
     tol
-        The maximum error, relative to max|u|, that the estimate is compared with.
+        Tolerance of the maximum error relative to max|u|.
 
     >>> import sympy as sp, pibls
     >>> x = sp.Symbol("x")
@@ -95,7 +95,7 @@ class IncrementalBroad:
         if not hasattr(self.basis, "extended") and not hasattr(self.basis, "added"):
             raise ProblemError(
                 "IncrementalBroad(basis)",
-                expected="Broad(…), or the basis of a grown model",
+                expected="Broad(…), or the basis of an extended model",
                 got=repr(self.basis),
                 remedy="Write basis=Broad(10, 10, 4, 10, scale=3.9).",
             )
@@ -106,12 +106,12 @@ class IncrementalBroad:
                 got=repr(self.points),
                 remedy="Write points=Points(400, 80).",
             )
-        if self.problem.is_broken_inside or materials_of(self.problem) is not None:
+        if self.problem.has_interior_discontinuities or subdomain_decomposition(self.problem) is not None:
             raise ProblemError(
                 "IncrementalBroad(problem)",
                 expected="coefficients and sources without jumps on interfaces",
-                got="a problem in several pieces",
-                remedy="Write pibls.solve(problem), which solves in all pieces at once.",
+                got="a problem with several subdomains",
+                remedy="Use pibls.solve(problem), which solves in all subdomains at once.",
             )
 
     @property
@@ -120,37 +120,37 @@ class IncrementalBroad:
         return self.basis.size
 
     def solve(self) -> Solution:
-        """The solution with all nodes at all points."""
+        """Return the solution with all nodes at all points."""
         state = self.state
-        with sensible_threads(self.basis.size):
+        with limit_blas_threads(self.basis.size):
             solution = self._solution(state)
         if not solution.converged:
             warnings.warn(solution.message, ConvergenceWarning, stacklevel=2)
         return solution
 
     def add_feature_nodes(self, nodes: int) -> IncrementalBroad:
-        """With one more group of feature nodes, which see the coordinates.
+        """Return the model with one more group of feature nodes.
 
-        Enhancement nodes that are there do not see them; those that are added later do.
+        Existing enhancement nodes do not depend on them; enhancement nodes added later do.
         """
-        whole(nodes, "add_feature_nodes(nodes)", least=1)
+        check_integer(nodes, "add_feature_nodes(nodes)", least=1)
         return self._with_nodes(int(nodes), 0)
 
     def add_enhancement_nodes(self, nodes: int) -> IncrementalBroad:
-        """With one more group of enhancement nodes, which see all feature nodes that are there."""
-        whole(nodes, "add_enhancement_nodes(nodes)", least=1)
+        """Return the model with one more group of enhancement nodes, functions of all feature nodes."""
+        check_integer(nodes, "add_enhancement_nodes(nodes)", least=1)
         return self._with_nodes(0, int(nodes))
 
     def add_points(self, points: Points) -> IncrementalBroad:
-        """With the equations at more points inside; by their counts also on the boundary and at the start.
+        """Return the model with more points: interior, boundary and initial ones by their counts.
 
-        Points by the rules "sobol", "halton", "uniform" and "lhs" are new ones.
+        The rules "sobol", "halton", "uniform" and "lhs" give points different from the previous ones.
         """
         began, state = time.perf_counter(), self.state
-        with sensible_threads(self.basis.size):
-            lowered, placed = self._more(points, len(self._batches))
+        with limit_blas_threads(self.basis.size):
+            compiled, placed = self._more(points, len(self._batches))
             batch = RowBatch(
-                tuple(_assembled(lowered, placed, stage) for stage in _parts(state.stages, lowered))
+                tuple(_assembled(compiled, placed, stage) for stage in _parts(state.stages, compiled))
             )
             factored = state.factored.with_rows(batch, batch.values(state.w))
             state = replace(state, placed=(*state.placed, placed), factored=factored)
@@ -158,32 +158,32 @@ class IncrementalBroad:
 
     @cached_property
     def state(self) -> GrownState:
-        """The factors and what they were made from; made from scratch where there was no addition yet."""
+        """The current state; computed from scratch if nothing was added yet."""
         if self._updated is not None:
             return self._updated
         began = time.perf_counter()
-        with sensible_threads(self.basis.size), np.errstate(over="ignore", invalid="ignore"):
-            rng = self._bench.stream(1, 0)
+        with limit_blas_threads(self.basis.size), np.errstate(over="ignore", invalid="ignore"):
+            rng = self._context.stream(1, 0)
             lowereds, placed = zip(*map(self._more, self._batches, range(len(self._batches))), strict=True)
-            # Every enhancement node sees the feature nodes at all points: their values there are kept.
+            # Every enhancement node needs the feature nodes at all points: their values are cached.
             sites = [site for at in placed for found in at.points.values() for site in found.sites]
-            stages = tuple(stage.keeping(sites) for stage in self._grown.stages(self._bench.box, rng))
+            stages = tuple(stage.caching_at(sites) for stage in self._grown.stages(self._context.box, rng))
             batches = [
                 RowBatch(tuple(_assembled(low, at, part) for part in _parts(stages, low)))
                 for low, at in zip(lowereds, placed, strict=True)
             ]
             start = self._start(stages, placed[0], batches)
-            factored = Factored.of(batches, [batch.values(start) for batch in batches])
+            factored = UpdatableLeastSquares.of(batches, [batch.values(start) for batch in batches])
             return _solved(GrownState(stages, placed, factored, start, 0, 0.0, rng), start, began)
 
     def _with_nodes(self, features: int, enhancement: int) -> IncrementalBroad:
-        began, state, lowered = time.perf_counter(), self.state, self._bench.lowered
+        began, state, compiled = time.perf_counter(), self.state, self._context.compiled
         grown = self._grown
         rng = copy.deepcopy(state.rng)
-        with sensible_threads(self.basis.size):
+        with limit_blas_threads(self.basis.size):
             basis = grown.base.extended(state.stages[-1], features, enhancement, rng)
-            space = Whole.shared(nodes_since(state.stages[-1], basis), lowered.unknowns)
-            parts = [_assembled(_only(lowered, placed), placed, space) for placed in state.placed]
+            space = SingleDomainSpace.shared(added_nodes(state.stages[-1], basis), compiled.unknowns)
+            parts = [_assembled(_only(compiled, placed), placed, space) for placed in state.placed]
             factored = state.factored.with_columns(parts)
             w = np.concatenate([state.w, np.zeros(space.columns)])
             stages = (*state.stages, basis)
@@ -204,50 +204,57 @@ class IncrementalBroad:
         return self.points if isinstance(self.points, tuple) else (self.points,)
 
     @cached_property
-    def _bench(self) -> Bench:
-        problem = with_divided_sides(self.problem)
-        return Bench.of(lower(problem), problem.domain, self.seed, self.tol, None, problem.derived)
+    def _context(self) -> ValidationContext:
+        problem = split_piecewise_conditions(self.problem)
+        return ValidationContext.of(
+            compile_problem(problem), problem.domain, self.seed, self.tol, None, problem.value_cache
+        )
 
-    def _more(self, points: Points, key: int) -> tuple[LoweredProblem, Placed]:
-        """The points of a batch and the residuals that it has rows for; integrals and single points once."""
-        bench = self._bench
-        lowered = bench.lowered
+    def _more(self, points: Points, key: int) -> tuple[CompiledProblem, PlacedPoints]:
+        """Return the points of a batch and the problem with the residuals that have rows in it.
+
+        Integrals and single points have rows in the first batch only.
+        """
+        context = self._context
+        compiled = context.compiled
         if key:
             counts = {True: points.boundary, False: points.initial}
-            kept = tuple(r for r in lowered.residuals if _is_repeated(r.region, counts))
-            lowered = replace(lowered, residuals=kept)
-        return lowered, Placed(place(lowered, bench.domain, points, bench.stream(2, key)))
+            kept = tuple(r for r in compiled.residuals if _is_repeated(r.region, counts))
+            compiled = replace(compiled, residuals=kept)
+        return compiled, PlacedPoints(place(compiled, context.domain, points, context.stream(2, key)))
 
-    def _start(self, stages: tuple[BroadBasis, ...], placed: Placed, batches: list[RowBatch]) -> Array:
-        """Coefficients about which to linearise: of a nonlinear problem a solution by Gauss-Newton."""
-        bench, lowered = self._bench, self._bench.lowered
+    def _start(self, stages: tuple[BroadBasis, ...], placed: PlacedPoints, batches: list[RowBatch]) -> Array:
+        """Return the coefficients about which to linearise: zero, or a Gauss-Newton solution."""
+        context, compiled = self._context, self._context.compiled
         columns = int(batches[0].ends[-1])
-        if lowered.is_linear:
+        if compiled.is_linear:
             return np.zeros(columns)
-        space = Whole.shared(stages[-1], lowered.unknowns)
-        system = assemble(lowered, placed.points, space, placed.known)
+        space = SingleDomainSpace.shared(stages[-1], compiled.unknowns)
+        system = assemble(compiled, placed.points, space, placed.cache)
         w = np.empty(columns)
-        w[natural_order(stages, lowered.unknowns)] = GaussNewton(rounds=0).solve(system, bench.stream(3, 0)).w
+        w[coefficient_order(stages, compiled.unknowns)] = (
+            GaussNewton(rounds=0).solve(system, context.stream(3, 0)).w
+        )
         return w
 
     def _solution(self, state: GrownState) -> Solution:
-        bench = self._bench
-        space = Whole.shared(state.stages[-1].keeping(()), bench.lowered.unknowns)
-        w = state.w[natural_order(state.stages, bench.lowered.unknowns)]
-        judged, _ = judge(bench, space, w)
+        context = self._context
+        space = SingleDomainSpace.shared(state.stages[-1].caching_at(()), context.compiled.unknowns)
+        w = state.w[coefficient_order(state.stages, context.compiled.unknowns)]
+        judged, _ = validation_residuals(context, space, w)
         residuals = norms_by_name(judged)
         relative = max((n.relative for n in residuals.values()), default=np.inf)
-        status = Status.SOLVED if relative <= DEFAULT.holds else Status.UNRESOLVED
+        status = Status.SOLVED if relative <= DEFAULT.max_resolved_residual else Status.UNRESOLVED
 
         def error() -> ErrorEstimate:
             other = replace(
                 self._grown,
-                base=replace(self._grown.base, scale=DEFAULT.other_scale * self._grown.base.scale),
+                base=replace(self._grown.base, scale=DEFAULT.companion_scale * self._grown.base.scale),
             )
-            method = LeastSquares(PivotedQR()) if bench.lowered.is_linear else GaussNewton()
-            second = attempt(replace(bench), other, self._all_points, method, key=1)
-            found = compare((space, w), second.function, bench.lowered.unknowns, bench.where)
-            return at_least(found, misfits(bench, residuals))
+            method = LeastSquares(PivotedQR()) if context.compiled.is_linear else GaussNewton()
+            second = compute_candidate(replace(context), other, self._all_points, method, key=1)
+            found = compare((space, w), second.function, context.compiled.unknowns, context.comparison_points)
+            return with_lower_bound(found, condition_errors(context, residuals))
 
         return Solution(
             problem=self.problem,
@@ -266,7 +273,7 @@ class IncrementalBroad:
 
     @property
     def _all_points(self) -> Points:
-        """As many points as there are in all batches, by the rules of the first."""
+        """The total numbers of points of all batches, with the rules of the first."""
         first, *more = self._batches
         return replace(
             first,
@@ -277,36 +284,37 @@ class IncrementalBroad:
 
 
 def _is_repeated(region: Region, counts: dict[bool, int]) -> bool:
-    """Whether a batch of further points has rows in a region."""
-    if region.is_inside:
+    """Whether later batches of points have rows in a region."""
+    if region.is_interior:
         return True
     return (
-        not region.is_sum
+        not region.is_integral
         and (region.is_boundary or region.plane() is not None)
         and counts[region.is_boundary] > 0
     )
 
 
-def _parts(stages: tuple[BroadBasis, ...], lowered: LoweredProblem) -> list[Whole]:
-    """The space of the columns of each addition."""
+def _parts(stages: tuple[BroadBasis, ...], compiled: CompiledProblem) -> list[SingleDomainSpace]:
+    """Return the space of each addition."""
     before: tuple[BroadBasis | None, ...] = (None, *stages[:-1])
     return [
-        Whole.shared(nodes_since(old, new), lowered.unknowns) for old, new in zip(before, stages, strict=True)
+        SingleDomainSpace.shared(added_nodes(old, new), compiled.unknowns)
+        for old, new in zip(before, stages, strict=True)
     ]
 
 
-def _only(lowered: LoweredProblem, placed: Placed) -> LoweredProblem:
-    """The residuals that a batch of points has rows for."""
-    kept = tuple(r for r in lowered.residuals if r.region in placed.points)
-    return replace(lowered, residuals=kept)
+def _only(compiled: CompiledProblem, placed: PlacedPoints) -> CompiledProblem:
+    """Return the problem with the residuals that have rows at a batch of points."""
+    kept = tuple(r for r in compiled.residuals if r.region in placed.points)
+    return replace(compiled, residuals=kept)
 
 
-def _assembled(lowered: LoweredProblem, placed: Placed, space: Whole) -> System:
-    return assemble(lowered, placed.points, space, placed.known)
+def _assembled(compiled: CompiledProblem, placed: PlacedPoints, space: SingleDomainSpace) -> System:
+    return assemble(compiled, placed.points, space, placed.cache)
 
 
 def _solved(state: GrownState, w: Array, began: float) -> GrownState:
-    """The state with the solution of its least-squares problem, from w where it is nonlinear."""
+    """Return the state with the solution of its least-squares problem, started from w if it is nonlinear."""
     with np.errstate(over="ignore", invalid="ignore"):
-        w, steps, factored = state.factored.solved(w)
+        w, steps, factored = state.factored.solve(w)
     return replace(state, w=w, steps=steps, factored=factored, seconds=time.perf_counter() - began)

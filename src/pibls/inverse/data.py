@@ -1,4 +1,4 @@
-r"""yᵢ = g[u](xᵢ) + σᵢ εᵢ: what was measured, where, and how well."""
+r"""Measured data yᵢ = g[u](xᵢ) + σᵢ εᵢ: expression, points, values and noise."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pibls.problem.forms.integral import integral
 class Data:
     """Values of an expression of the unknowns, measured at scattered points.
 
-    Masked entries of NumPy masked arrays are missing measurements: a value that is masked, or whose point or
-    sigma is, is left out together with its point.
+    Masked entries of NumPy masked arrays are missing measurements: a value is omitted if it, its point or its
+    sigma is masked.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class Data:
         ``{x: xs, t: ts}``: numbers or arrays that broadcast against each other. For an integral over space,
         ``pibls.integral(u)``, the times ``{t: ts}``, or ``{}`` where there is no time.
     values
-        The measured values, in the shape of the points; or with one more leading axis for replicates.
+        The measured values, in the shape of the points, or with an additional leading axis for replicates.
     sigma
-        The standard deviation of the noise: one number, or an array in the shape of the values. Without it,
+        The standard deviation of the noise: one number, or an array in the shape of the values. If omitted,
         it is estimated from the misfit.
 
     >>> import sympy as sp
@@ -58,7 +58,7 @@ class Data:
                 "Data(expression)",
                 expected="an unknown or a SymPy expression of unknowns and their derivatives",
                 got=repr(expression),
-                remedy="Write Data(u, {x: xs}, values); text is never evaluated.",
+                remedy="Write Data(u, {x: xs}, values); strings are not evaluated.",
             )
         whole = expression.has(integral)
         if not isinstance(points, Mapping) or not (points or whole):
@@ -82,7 +82,7 @@ class Data:
                 "Data(values)",
                 expected="points that broadcast against each other, and a value for each of them",
                 got=str(reason),
-                remedy="Give values in the shape of the points; replicates as a further leading axis.",
+                remedy="Give values in the shape of the points; replicates along an additional leading axis.",
             ) from None
         X = np.empty((y.size, len(symbols)))
         for i, column in enumerate(columns):
@@ -109,7 +109,7 @@ class Data:
         return f"<Data: {len(self)} values of {self.expression}, sigma {noise}>"
 
     def points_in(self, problem: Problem) -> Array:
-        """The points in the order of the problem's coordinates, inside its domain; times for an integral."""
+        """Return the points, (n, d), in the order of the problem's coordinates; for an integral the times."""
         if self.expression.has(integral):
             return self._times(problem)
         if set(self.coordinates) != set(problem.coordinates):
@@ -137,7 +137,7 @@ class Data:
                 "Data(expression)",
                 expected="derivatives by the coordinates",
                 got=str(self.expression),
-                remedy="Write the normal out: n_x*u.diff(x) + n_y*u.diff(y).",
+                remedy="Write the normal derivative explicitly: n_x*u.diff(x) + n_y*u.diff(y).",
             )
         return X
 
@@ -165,12 +165,12 @@ class Data:
 
 
 def _missing(values: Any) -> Mask | Literal[False]:
-    """Which entries are masked."""
+    """Return the mask of a masked array, else False."""
     return np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else False
 
 
 def _array(values: Any, argument: str) -> Array:
-    """Finite numbers; masked entries, which are left out later, are 1."""
+    """Return an array of finite numbers; masked entries, which are omitted later, are set to 1."""
     try:
         masked = isinstance(values, np.ma.MaskedArray)
         out = np.asarray(np.ma.filled(values, 1) if masked else values, dtype=float)
@@ -184,7 +184,7 @@ def _array(values: Any, argument: str) -> Array:
             argument,
             expected="finite numbers",
             got=f"{np.count_nonzero(bad)} NaN or infinite of {out.size}",
-            remedy="Leave missing measurements out, with their points.",
+            remedy="Omit missing measurements together with their points.",
         )
     return out
 
@@ -196,7 +196,7 @@ def _sigma(sigma: Any, values: Array) -> Array:
             "Data(sigma)",
             expected="positive numbers",
             got=f"{out.min():g}",
-            remedy="Noise of zero would outweigh all else; leave sigma out to have it estimated.",
+            remedy="A sigma of zero gives an infinite weight; omit sigma to have it estimated.",
         )
     try:
         return np.broadcast_to(out, values.shape).ravel().copy()

@@ -1,4 +1,4 @@
-r"""θ ↦ g[u(θ)](xᵢ) and its derivative: one problem with the data that were measured in it."""
+r"""One problem with its data: the predictions θ ↦ g[u(θ)](xᵢ) and their derivatives."""
 
 from __future__ import annotations
 
@@ -11,130 +11,133 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.inverse.data import Data
-from pibls.inverse.kept import Kept, kept
-from pibls.inverse.measured import Measured, measured
-from pibls.inverse.resolve import solution_at
-from pibls.inverse.stages import LostError
-from pibls.inverse.unknowns import Unknowns
+from pibls.inverse.fit_parameters import FitParameters
+from pibls.inverse.full_solver import solution_at
+from pibls.inverse.least_squares_window import FixedSpaceError
+from pibls.inverse.observation import Observation, compile_observation
+from pibls.inverse.parametric_solver import ParametricSolver, parametric_solver
 from pibls.problem import Problem
 from pibls.solution import Solution
 
 
 @dataclass
 class Experiment:
-    """A problem, its data, and the space in which it is solved again and again."""
+    """A problem, its data, and the solver that is reused for all values of the parameters."""
 
     problem: Problem
     data: tuple[Data, ...]
-    unknowns: Unknowns
+    unknowns: FitParameters
     settings: dict[str, Any]
-    solves: int = 0
-    """How often it was solved in a space that was there."""
-    searches: int = 0
-    """How often a space was searched for."""
-    _held: Kept | None = None
-    _chain: Any = None
-    """The solution at the last θ, in the form of what is kept."""
+    fixed_space_solves: int = 0
+    """The number of solves that reused a space."""
+    full_solves: int = 0
+    """The number of adaptive solves, each of which determines a new space."""
+    _solver: ParametricSolver | None = None
+    _state: Any = None
+    """The solution at the last θ, in the representation of the solver."""
     _theta: Array = field(default_factory=lambda: np.empty(0))
-    _measured: list[Measured] = field(default_factory=list)
-    searched: Array | None = None
-    """Where the space was searched for, …"""
-    found: Solution | None = None
-    """… and what was found there."""
+    _observations: list[Observation] = field(default_factory=list)
+    space_theta: Array | None = None
+    """θ of the last full solve, which determined the space."""
+    space_solution: Solution | None = None
+    """The solution of the last full solve."""
 
     def __post_init__(self) -> None:
         own = list(self.problem.parameters)
-        self._wanted = [i for i, s in enumerate(self.unknowns.symbols) if s in own]
-        """The parameters of the fit that the problem has."""
-        self._moving = [own.index(self.unknowns.symbols[i]) for i in self._wanted]
+        self._fitted_indices = [i for i, s in enumerate(self.unknowns.symbols) if s in own]
+        """Indices of the fit's parameters that occur in the problem."""
+        self._parameter_indices = [own.index(self.unknowns.symbols[i]) for i in self._fitted_indices]
         points = [d.points_in(self.problem) for d in self.data]
-        self._measured = [self.measured(d.expression, X) for d, X in zip(self.data, points, strict=True)]
+        self._observations = [
+            self.observation(d.expression, X) for d, X in zip(self.data, points, strict=True)
+        ]
 
-    def measured(self, expression: Any, X: Array) -> Measured:
-        """An expression at the points of its data."""
-        return measured(self.problem, expression, X, self.unknowns.symbols)
+    def observation(self, expression: Any, X: Array) -> Observation:
+        """Return an expression compiled for evaluation at points."""
+        return compile_observation(self.problem, expression, X, self.unknowns.symbols)
 
-    def at(self, theta: Array) -> Problem:
-        """The problem with these values."""
-        return self.problem.at({self.unknowns.symbols[i]: theta[i] for i in self._wanted})
+    def problem_at(self, theta: Array) -> Problem:
+        """Return the problem at these parameter values."""
+        return self.problem.at({self.unknowns.symbols[i]: theta[i] for i in self._fitted_indices})
 
     def solve(self, theta: Array) -> None:
-        """Have the solution at θ: near the last one in its space, otherwise by a search."""
-        if self._chain is not None and np.array_equal(theta, self._theta):
+        """Set the state to the solution at θ: in the fixed space if that works, else by a full solve."""
+        if self._state is not None and np.array_equal(theta, self._theta):
             return
-        if self._chain is None:
-            self._recall()
-        if self._held is not None and self._chain is not None:
-            step = (theta - self._theta)[self._wanted]
+        if self._state is None:
+            self._restore_cached_space()
+        if self._solver is not None and self._state is not None:
+            step = (theta - self._theta)[self._fitted_indices]
             try:
-                self._chain = self._held.at(self.at(theta), self._chain, step)
+                self._state = self._solver.solve_at(self.problem_at(theta), self._state, step)
                 self._theta = theta.copy()
-                self.solves += 1
+                self.fixed_space_solves += 1
                 return
-            except LostError:
+            except FixedSpaceError:
                 pass
-        self.search(theta)
+        self.rebuild_space(theta)
 
-    def search(self, theta: Array) -> Solution:
-        """A new space, by a full solve at θ."""
-        found = solution_at(self.at(theta), self.settings)
-        self.searches += 1
+    def rebuild_space(self, theta: Array) -> Solution:
+        """Determine a new space by a full solve at θ."""
+        found = solution_at(self.problem_at(theta), self.settings)
+        self.full_solves += 1
         try:
-            held, chain = kept(found, self._moving, self.settings)
-        except LostError:
+            solver, state = parametric_solver(found, self._parameter_indices, self.settings)
+        except FixedSpaceError:
             raise ProblemError(
                 "tol",
-                expected="solutions that are found again from where they are",
-                got=f"one that is not, with tol = {found.tol:g}. {found.explanation}",
+                expected="solutions that can be reproduced in their own space",
+                got=f"one that cannot, with tol = {found.tol:g}. {found.explanation}",
                 remedy="Lower tol.",
             ) from None
-        self._held, self._chain, self._theta = held, chain, theta.copy()
-        self.searched, self.found = theta.copy(), found
-        if held.small:
-            self.problem.structure[self._key] = (held, chain, theta.copy())
+        self._solver, self._state, self._theta = solver, state, theta.copy()
+        self.space_theta, self.space_solution = theta.copy(), found
+        if solver.is_cacheable:
+            self.problem.symbolic_cache[self._cache_key] = (solver, state, theta.copy())
         return found
 
     @property
-    def _key(self) -> str:
+    def _cache_key(self) -> str:
         return f"fit {self.unknowns.symbols} {sorted(self.settings.items())}"
 
-    def _recall(self) -> None:
-        """The space that an earlier fit of this problem has searched for."""
-        kept = self.problem.structure.get(self._key)
-        if kept is not None and not self.searches:
-            self._held, self._chain, searched = kept
-            self._theta = self.searched = searched.copy()
+    def _restore_cached_space(self) -> None:
+        """Restore the solver and state that an earlier fit of this problem has cached."""
+        cached = self.problem.symbolic_cache.get(self._cache_key)
+        if cached is not None and not self.full_solves:
+            self._solver, self._state, theta = cached
+            self._theta = self.space_theta = theta.copy()
 
     def predict(self, theta: Array) -> Array:
-        """g[u(θ)] at all data."""
+        """Return g[u(θ)] at all data, (data,)."""
         self.solve(theta)
-        return np.concatenate([self.value(m, theta) for m in self._measured])
+        return np.concatenate([self.observation_value(m, theta) for m in self._observations])
 
-    def value(self, m: Measured, theta: Array) -> Array:
-        assert self._held is not None
-        assert self._chain is not None
-        return m.value(self._values(theta), partial(self._held.values, self._chain))
+    def observation_value(self, m: Observation, theta: Array) -> Array:
+        """Return one observation of the current solution, (points,)."""
+        assert self._solver is not None
+        assert self._state is not None
+        return m.value(self._parameter_values(theta), partial(self._solver.values, self._state))
 
     def jacobian(self, theta: Array) -> Array:
-        """∂g/∂θ at all data, (data, parameters)."""
+        """Return ∂g/∂θ at all data, (data, parameters)."""
         self.solve(theta)
-        return np.concatenate([self.slope(m, theta) for m in self._measured])
+        return np.concatenate([self.observation_jacobian(m, theta) for m in self._observations])
 
-    def slope(self, m: Measured, theta: Array) -> Array:
-        """∂g/∂θ, (points, parameters)."""
-        assert self._held is not None
-        assert self._chain is not None
-        slopes = partial(self._held.derivatives, self._chain) if self._moving else None
-        values = partial(self._held.values, self._chain)
-        return m.slope(self._values(theta), values, slopes, self._wanted)
+    def observation_jacobian(self, m: Observation, theta: Array) -> Array:
+        """Return ∂g/∂θ of one observation, (points, parameters)."""
+        assert self._solver is not None
+        assert self._state is not None
+        slopes = partial(self._solver.derivatives, self._state) if self._parameter_indices else None
+        values = partial(self._solver.values, self._state)
+        return m.jacobian(self._parameter_values(theta), values, slopes, self._fitted_indices)
 
-    def _values(self, theta: Array) -> tuple[float, ...]:
-        """Of the problem's parameters, and of those that only the data have."""
+    def _parameter_values(self, theta: Array) -> tuple[float, ...]:
+        """Values of the problem's parameters, followed by those that occur only in the data."""
         values = dict(self.problem.parameters)
         values.update(zip(self.unknowns.symbols, theta, strict=True))
         return tuple(values.values())
 
-    def drop(self) -> Any:
-        """Forget the solution, so that it is made anew."""
-        old, self._chain = self._chain, None
+    def discard_state(self) -> Any:
+        """Discard the state, so that the next solve does not start from it."""
+        old, self._state = self._state, None
         return old

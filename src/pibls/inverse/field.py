@@ -1,7 +1,8 @@
-r"""f(s) = h(Σⱼ cⱼ T_j(s)): a function that is not known, as a block of parameters with a basis of its own.
+r"""Unknown functions f(s) = h(Σⱼ cⱼ T_j(s)), represented by Chebyshev coefficients that are fitted.
 
-Chebyshev polynomials up to a total degree over a box, and a link h that keeps bounds. A penalty on ∫|∇²Σ|²
-keeps what the data do not tell smooth; how much of it, the data say (`smoothing`).
+The basis is the Chebyshev polynomials up to a total degree over a box; the link function h enforces bounds. A
+penalty on ∫|∇²Σ|² regularizes what the data do not determine; its weight is estimated from the data
+(`pibls.inverse.smoothing`).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, floats
-from pibls.caching import cached_property
 from pibls.errors import ProblemError
-from pibls.inverse.link import Link, link_of
+from pibls.inverse.link_function import LinkFunction, link_function
+from pibls.runtime.caching import cached_property
 
-_POINTS = 20  # of Gauss's rule along each axis, which is exact for all degrees that are allowed
-_MOST = 15
+_GAUSS_POINTS = 20  # along each axis; exact for all degrees up to _MAX_DEGREE
+_MAX_DEGREE = 15
 
 
 class Field:
@@ -28,21 +29,21 @@ class Field:
     Parameters
     ----------
     name
-        Its coefficients are called name_0, name_1, ….
+        The name; the coefficients are called name_0, name_1, ….
     ranges
         The range of each argument: ``(0, 1)``, or ``[(0, 1), (0, 2)]``.
     degree
         The highest total degree.
     start
-        What the search begins with: a constant, or a NumPy function of the arguments.
+        The initial guess: a constant, or a NumPy function of the arguments.
     bounds
-        ``(low, high)``, between which its values lie; None for no bound on a side.
+        ``(low, high)``, bounds of its values; None for no bound on a side.
     positive
-        Short for ``bounds=(0, None)``, as a conductivity needs.
+        Short for ``bounds=(0, None)``, for example for a conductivity.
 
     Apply it to coordinates (a source, a conductivity, an initial state) or to an unknown (a growth law), and
-    give its coefficients to the problem: ``Problem(…, parameters=f.parameters)``. Shorter: write k(x) in the
-    problem, ``parameters={k(x): 1.0}``, and ask for it, ``fit(…, unknown={k(x): None})``.
+    give its coefficients to the problem: ``Problem(…, parameters=f.parameters)``. A shorter way is to write
+    k(x) in the problem, ``parameters={k(x): 1.0}``, and to fit it by ``fit(…, unknown={k(x): None})``.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
@@ -63,23 +64,25 @@ class Field:
     ) -> None:
         self.name = str(name)
         self.ranges = _ranges(ranges)
-        if not isinstance(degree, int) or not 0 < degree <= _MOST:
+        if not isinstance(degree, int) or not 0 < degree <= _MAX_DEGREE:
             raise ProblemError(
                 "Field(degree)",
-                expected=f"a whole number from 1 to {_MOST}",
+                expected=f"a whole number from 1 to {_MAX_DEGREE}",
                 got=repr(degree),
-                remedy="The penalty keeps it smooth: 8 is enough for most.",
+                remedy="Write degree=8, which suffices for most functions.",
             )
         self.degree = degree
-        self.link: Link = link_of((0, None) if positive and bounds is None else bounds, self.name)
-        several = len(self.ranges)
-        powers = sorted(product(range(degree + 1), repeat=several), key=lambda a: (sum(a), a))
-        self.powers = [a for a in powers if sum(a) <= degree]
-        self.symbols = tuple(sp.Symbol(f"{self.name}_{'_'.join(map(str, a))}") for a in self.powers)
-        self.first = self._first(start)
+        self.link: LinkFunction = link_function(
+            (0, None) if positive and bounds is None else bounds, self.name
+        )
+        dimension = len(self.ranges)
+        powers = sorted(product(range(degree + 1), repeat=dimension), key=lambda a: (sum(a), a))
+        self.exponents = [a for a in powers if sum(a) <= degree]
+        self.symbols = tuple(sp.Symbol(f"{self.name}_{'_'.join(map(str, a))}") for a in self.exponents)
+        self.initial_coefficients = self._fit_start(start)
 
     def __call__(self, *arguments: Any) -> Any:
-        """The function of these SymPy expressions."""
+        """Return the function of these SymPy expressions, as a SymPy expression."""
         if len(arguments) != len(self.ranges):
             raise ProblemError(
                 f"{self.name}(…)",
@@ -88,49 +91,49 @@ class Field:
                 remedy="Give one expression for each range.",
             )
         z = [
-            (sp.sympify(s) - _exact((a + b) / 2)) / _exact((b - a) / 2)
+            (sp.sympify(s) - _rational((a + b) / 2)) / _rational((b - a) / 2)
             for s, (a, b) in zip(arguments, self.ranges, strict=True)
         ]
         terms = [
             c * sp.Mul(*(sp.chebyshevt(n, s) for n, s in zip(power, z, strict=True)))
-            for c, power in zip(self.symbols, self.powers, strict=True)
+            for c, power in zip(self.symbols, self.exponents, strict=True)
         ]
-        return self.link.written(sp.Add(*terms))
+        return self.link.expression(sp.Add(*terms))
 
     @property
     def parameters(self) -> dict[Any, float]:
-        """Its coefficients, with the values of ``start``."""
-        return dict(zip(self.symbols, map(float, self.first), strict=True))
+        """The coefficients, with the values that represent ``start``."""
+        return dict(zip(self.symbols, map(float, self.initial_coefficients), strict=True))
 
-    def _first(self, start: Any) -> Array:
-        """The coefficients whose function is nearest to ``start`` at the points of Gauss's rule."""
-        grids, weights = self._rule()
+    def _fit_start(self, start: Any) -> Array:
+        """Return the coefficients of the weighted least-squares fit to ``start`` at the Gauss points."""
+        grids, weights = self._gauss_rule()
         value = floats(start(*grids) if callable(start) else start)
-        if not np.isfinite(value).all() or not self.link.holds(value):
+        if not np.isfinite(value).all() or not self.link.contains(value):
             raise ProblemError(
                 "Field(start)",
-                expected=f"a number, or a NumPy function, with values {self.link.words}",
+                expected=f"a number, or a NumPy function, with values {self.link.description}",
                 got=repr(start) if value.ndim == 0 else f"{value.min():g} … {value.max():g}",
-                remedy="Begin inside of the bounds.",
+                remedy="Start inside the bounds.",
             )
         inner = self.link.inverse(value)
         if value.ndim == 0:
-            return np.array([inner if not any(p) else 0.0 for p in self.powers])
+            return np.array([inner if not any(p) else 0.0 for p in self.exponents])
         w = weights[:, None]
-        found = np.linalg.lstsq(w * self.table(grids), weights * inner.ravel(), rcond=None)[0]
-        # What is rounding in a coefficient would be taken for its size.
+        found = np.linalg.lstsq(w * self.basis_values(grids), weights * inner.ravel(), rcond=None)[0]
+        # Coefficients at rounding level are set to zero, because a start value also sets the scale.
         return np.where(np.abs(found) > 1e-10 * np.abs(found).max(), found, 0.0)
 
-    def _rule(self) -> tuple[list[Array], Array]:
-        """Points of Gauss's rule over the ranges, and the roots of its weights."""
+    def _gauss_rule(self) -> tuple[list[Array], Array]:
+        """Return the Gauss points over the ranges, and the square roots of the weights."""
         d = len(self.ranges)
-        z, w = np.polynomial.legendre.leggauss(_POINTS)
+        z, w = np.polynomial.legendre.leggauss(_GAUSS_POINTS)
         grids = np.meshgrid(*(0.5 * (a + b) + 0.5 * (b - a) * z for a, b in self.ranges), indexing="ij")
         weights = np.sqrt(np.prod(np.meshgrid(*([0.5 * w] * d), indexing="ij"), axis=0)).ravel()
         return [g.ravel() for g in grids], weights
 
-    def table(self, points: Sequence[Any], orders: Sequence[int] | None = None) -> Array:
-        """The basis, or its derivatives, at points, (n, coefficients)."""
+    def basis_values(self, points: Sequence[Any], orders: Sequence[int] | None = None) -> Array:
+        """Return the basis functions, or their derivatives, at points, (n, coefficients)."""
         from numpy.polynomial import chebyshev
 
         orders = orders or (0,) * len(self.ranges)
@@ -141,33 +144,33 @@ class Field:
             made = [chebyshev.chebval(z, chebyshev.chebder(e, order) if order else e) for e in eye]
             factors.append(np.array(made) * (2 / (b - a)) ** order)
         columns = [
-            np.prod([f[n] for f, n in zip(factors, power, strict=True)], axis=0) for power in self.powers
+            np.prod([f[n] for f, n in zip(factors, power, strict=True)], axis=0) for power in self.exponents
         ]
         return np.column_stack(columns)
 
     @cached_property
-    def roughness(self) -> Array:
-        """B with |B c|² = ∫|∇²f|² over the unit of its ranges, (rows, coefficients)."""
-        grids, weights = self._rule()
+    def roughness_matrix(self) -> Array:
+        """B with |B c|² = ∫|∇²Σ|² over the ranges scaled to unit length, (rows, coefficients)."""
+        grids, weights = self._gauss_rule()
         parts = []
         for orders in product(range(3), repeat=len(self.ranges)):
             if sum(orders) == 2:
                 size = np.prod([(b - a) ** o for (a, b), o in zip(self.ranges, orders, strict=True)])
-                twice = np.sqrt(2.0) if max(orders) == 1 else 1.0
-                parts.append(twice * size * weights[:, None] * self.table(grids, orders))
+                multiplicity = np.sqrt(2.0) if max(orders) == 1 else 1.0
+                parts.append(multiplicity * size * weights[:, None] * self.basis_values(grids, orders))
         R = np.linalg.qr(np.concatenate(parts), mode="r")
         return np.asarray(R)
 
     @property
-    def key(self) -> str:
-        """What makes two of them the same."""
-        return f"{self.name} {self.ranges} {self.degree} {self.link} {self.first.tolist()}"
+    def cache_key(self) -> str:
+        """A string that is equal for equal fields."""
+        return f"{self.name} {self.ranges} {self.degree} {self.link} {self.initial_coefficients.tolist()}"
 
     def __repr__(self) -> str:
         return f"<Field {self.name} on {self.ranges}, {len(self.symbols)} coefficients>"
 
 
-def _exact(value: float) -> Any:
+def _rational(value: float) -> Any:
     return sp.nsimplify(value, rational=True)
 
 

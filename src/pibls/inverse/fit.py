@@ -1,4 +1,4 @@
-r"""θ̂ = argmin_θ Σᵢ ((gᵢ[u(θ)] - yᵢ)/σᵢ)², where u(θ) solves the problem: parameters from data."""
+r"""The function `fit`: θ̂ = argmin_θ Σᵢ ((gᵢ[u(θ)] - yᵢ)/σᵢ)², where u(θ) solves the problem."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.quasi import halton
+from pibls.basis.cube_points import halton
 from pibls.errors import PiblsError, ProblemError
-from pibls.inverse.asked import asked_for
 from pibls.inverse.data import Data
-from pibls.inverse.directions import verdict_of
 from pibls.inverse.experiment import Experiment
+from pibls.inverse.fit_parameters import FitParameters, parse_fit_parameters
 from pibls.inverse.losses import check_loss
-from pibls.inverse.misfit import Descent, FitProgress, Misfit
+from pibls.inverse.misfit import FitProgress, Minimum, Misfit
+from pibls.inverse.null_directions import assess_identifiability
 from pibls.inverse.result import Fit
-from pibls.inverse.smoothing import Smoothing, fields_verdict
-from pibls.inverse.unknowns import Unknowns, read_unknowns
+from pibls.inverse.smoothing import Smoothing, assess_field_identifiability
+from pibls.inverse.unknown_functions import expand_unknown_functions
 from pibls.problem import Problem
-from pibls.problem.interfaces.materials import refuse_moving
+from pibls.problem.interfaces.decomposition import refuse_moving_interfaces
 
-_ROUNDS = 3  # of searching for a space at the optimum
-_NEAR = 0.03  # relative distance in the parameters within which a space serves without another look
-_SAME = 0.02  # of σ: values that move less when the space is searched for anew are the same
+_MAX_FINAL_SOLVES = 3  # full solves at the optimum
+_MAX_SPACE_DISTANCE = 0.03  # relative distance in θ up to which a space needs no full solve at the optimum
+_PREDICTION_TOLERANCE = 0.02  # in units of σ: change of the predictions by a full solve that is accepted
 
 
 def fit(
@@ -43,37 +43,38 @@ def fit(
     time_limit: float | None = None,
     callback: Callable[[FitProgress], object] | None = None,
 ) -> Fit:
-    """The parameters of a problem that explain the data, with their uncertainty.
+    """Fit parameters of a problem to data, and estimate their uncertainty.
 
-    The equation is a constraint: for every value of the parameters it is solved, and the misfit alone
-    decides. The first solve searches for a space; the others stay in it, and from the same factors comes
-    the derivative. At the end a space is searched for anew, and the values must agree.
+    The equation is a constraint: it is solved for every value of the parameters, and only the misfit is
+    minimized. The first solve determines a space adaptively; the others reuse it, and derivatives follow from
+    the same factorization. At the optimum the space is determined again, and the predictions must agree.
 
     Parameters
     ----------
     problem
         A problem with parameters, or several problems (experiments) that share some.
     data
-        A `Data`, or several; for several problems a sequence with those of each.
+        A `Data`, or several; for several problems a sequence with the data of each.
     unknown
-        ``{D: (100, 3000), r: (0, 1), c: None}``: parameters with their bounds. The search begins at the
-        problem's own value if it lies between them, otherwise in the middle. ``k(x)`` or ``f(u)``, a
-        function among the problem's parameters, is an unknown function with bounds on its values, or None; a
-        `Field` in the place of the bounds says more. How smooth it is, the data choose.
+        ``{D: (100, 3000), r: (0, 1), c: None}``: parameters with their bounds. The initial value is the
+        problem's own if it lies between the bounds, otherwise the middle. ``k(x)`` or ``f(u)``, a function
+        among the problem's parameters, is an unknown function with bounds on its values, or None; a `Field`
+        in place of the bounds sets degree and ranges. Its smoothness is estimated from the data.
     start
-        Where to begin instead.
+        Other initial values, ``{D: 500}``.
     loss
-        "linear" is least squares; "soft_l1", "huber", "cauchy" and "arctan" bear outliers.
+        "linear" is least squares; "soft_l1", "huber", "cauchy" and "arctan" are robust against outliers.
     tol
-        Of each solve, as in `pibls.solve`: well below the noise is enough.
+        The tolerance of each solve, as in `pibls.solve`; it should be well below the noise.
     tolerance
-        Of the parameters, relative.
+        The relative tolerance of the parameters.
     starts
-        More than one: further starts between the bounds, and the best end of all.
+        The number of start values; beyond the first they are spread between the bounds, and the best minimum
+        is returned.
     max_steps
-        How many solves a descent may take.
+        The maximum number of solves of each minimization.
     seed, time_limit
-        As in `pibls.solve`; the limit is that of each search for a space.
+        As in `pibls.solve`; the limit applies to each full solve.
     callback
         Called with a `FitProgress` after each solve.
 
@@ -91,49 +92,49 @@ def fit(
     (True, 1.3)
     """
     began = time.perf_counter()
-    problems, sets = _experiments(problem, data)
+    problems, sets = _check_experiments(problem, data)
     loss = check_loss(loss)
-    unknown, problems, fields = asked_for(unknown, problems, sets)
+    unknown, problems, fields = expand_unknown_functions(unknown, problems, sets)
     for p in problems:
-        refuse_moving(p, [s for s in unknown if s in p.parameters], "fit(unknown)")
-    unknowns = read_unknowns(unknown, problems, [d.expression for s in sets for d in s], start)
+        refuse_moving_interfaces(p, [s for s in unknown if s in p.parameters], "fit(unknown)")
+    unknowns = parse_fit_parameters(unknown, problems, [d.expression for s in sets for d in s], start)
     _check_count(sets, len(unknowns) - sum(len(f.symbols) - 1 for f in fields))
     if fields and loss != "linear":
         raise ProblemError(
             "loss",
-            expected="'linear' where a function is unknown",
+            expected="'linear' if a function is unknown",
             got=repr(loss),
-            remedy="Leave outliers out, or fit parameters only.",
+            remedy="Remove outliers from the data, or fit parameters only.",
         )
     known = all(d.sigma is not None for s in sets for d in s)
-    smoothing = Smoothing.of(fields, unknowns, known) if fields else None
+    smoothing = Smoothing.for_fields(fields, unknowns, known) if fields else None
     settings = {"tol": tol, "seed": seed, "time_limit": time_limit}
     experiments = [Experiment(p, d, unknowns, settings) for p, d in zip(problems, sets, strict=True)]
-    best: tuple[float, Descent, Misfit] | None = None
-    refused: PiblsError | None = None
-    for first in _starts(unknowns, starts, seed):
+    best: tuple[float, Minimum, Misfit] | None = None
+    failure: PiblsError | None = None
+    for first in _start_values(unknowns, starts, seed):
         misfit = Misfit(experiments, unknowns, loss, callback, smoothing)
         try:
-            found = misfit.descend(first, tolerance, max_steps)
+            found = misfit.minimize(first, tolerance, max_steps)
         except PiblsError as reason:
-            refused = reason
+            failure = reason
             for e in experiments:
-                e.drop()
+                e.discard_state()
             continue
         cost = float(np.sum(found.residuals**2)) + 2.0 * float(np.sum(np.log(found.sigma)))
         if best is None or cost < best[0]:
             best = (cost, found, misfit)
     if best is None:
-        assert refused is not None
-        raise refused
+        assert failure is not None
+        raise failure
     _, found, misfit = best
-    found, moved = _settled(experiments, misfit, found, tolerance, max_steps)
+    found, moved = _verified_minimum(experiments, misfit, found, tolerance, max_steps)
     if smoothing is not None:
-        verdict = fields_verdict(
+        identifiability = assess_field_identifiability(
             fields, unknowns, smoothing, found.theta, found.jacobian / found.sigma[:, None]
         )
     else:
-        verdict = verdict_of(
+        identifiability = assess_identifiability(
             unknowns.symbols,
             found.theta,
             unknowns.low,
@@ -149,42 +150,45 @@ def fit(
         experiments=tuple(experiments),
         descent=found,
         misfit=misfit,
-        identifiable=verdict,
+        identifiable=identifiability,
         loss=loss,
         moved=moved,
         seconds=time.perf_counter() - began,
     )
 
 
-def _settled(
-    experiments: list[Experiment], misfit: Misfit, found: Descent, tolerance: float, max_steps: int
-) -> tuple[Descent, float]:
-    """The optimum in a space that was searched for near it; how far the values moved by it, in σ."""
+def _verified_minimum(
+    experiments: list[Experiment], misfit: Misfit, found: Minimum, tolerance: float, max_steps: int
+) -> tuple[Minimum, float]:
+    """Repeat the minimization in a space determined at the optimum, until the predictions agree.
+
+    Returns the minimum, and the last change of the predictions in units of σ.
+    """
     moved = 0.0
-    for _ in range(_ROUNDS):
-        far = [e for e in experiments if _distance(e, found.theta) > _NEAR]
+    for _ in range(_MAX_FINAL_SOLVES):
+        far = [e for e in experiments if _space_distance(e, found.theta) > _MAX_SPACE_DISTANCE]
         if not far:
             break
         before = misfit.predict(found.theta)
         for e in far:
-            e.search(found.theta)
+            e.rebuild_space(found.theta)
         moved = float(np.abs((misfit.predict(found.theta) - before) / found.sigma).max())
         rounding = 1e-7 * np.abs(before).max() / found.sigma.min()
-        if moved <= max(_SAME, rounding):
+        if moved <= max(_PREDICTION_TOLERANCE, rounding):
             break
-        found = misfit.descend(found.theta, tolerance, max_steps)
+        found = misfit.minimize(found.theta, tolerance, max_steps)
     return found, moved
 
 
-def _distance(experiment: Experiment, theta: Array) -> float:
-    """How far from θ the space was searched for, relative."""
-    if experiment.searched is None:
+def _space_distance(experiment: Experiment, theta: Array) -> float:
+    """Return the relative distance of θ from the parameters at which the space was determined."""
+    if experiment.space_theta is None:
         return np.inf
     size = np.where(theta != 0, np.abs(theta), experiment.unknowns.scale)
-    return float(np.max(np.abs(experiment.searched - theta) / size))
+    return float(np.max(np.abs(experiment.space_theta - theta) / size))
 
 
-def _experiments(problem: Any, data: Any) -> tuple[list[Problem], list[tuple[Data, ...]]]:
+def _check_experiments(problem: Any, data: Any) -> tuple[list[Problem], list[tuple[Data, ...]]]:
     several = not isinstance(problem, Problem)
     problems = list(problem) if several and isinstance(problem, Sequence) else [problem]
     for p in problems:
@@ -214,7 +218,9 @@ def _experiments(problem: Any, data: Any) -> tuple[list[Problem], list[tuple[Dat
                     remedy="Write pibls.Data(u, {x: xs}, values).",
                 )
         if not group:
-            raise ProblemError("data", expected="some", got="none", remedy="Add a pibls.Data.")
+            raise ProblemError(
+                "data", expected="at least one pibls.Data", got="none", remedy="Add a pibls.Data."
+            )
     return problems, sets
 
 
@@ -227,12 +233,15 @@ def _check_count(sets: Sequence[Sequence[Data]], wanted: int) -> None:
             "data",
             expected=f"at least as many values as unknown parameters ({wanted}){more}",
             got=f"{n}",
-            remedy="Measure more, give sigma, or fix a parameter.",
+            remedy="Add data, give sigma, or fix a parameter.",
         )
 
 
-def _starts(unknowns: Unknowns, count: int, seed: int) -> list[Array]:
-    """The start, and others spread over the bounds; as logarithms where those are far apart."""
+def _start_values(unknowns: FitParameters, count: int, seed: int) -> list[Array]:
+    """Return the start values: the first one, and others spread over the bounds.
+
+    They are spread logarithmically between positive bounds with a ratio above 10.
+    """
     out = [unknowns.start]
     if count > 1:
         low, high = unknowns.low, unknowns.high

@@ -1,4 +1,4 @@
-r"""½ρ(r²), ψ = ρ'(r²) r: how much a residual counts, and how much it pulls."""
+r"""Robust loss functions ½ρ(r²) and their influence functions ψ(r) = ρ'(r²) r."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from pibls.arrays import Array
 from pibls.errors import ProblemError
 
 LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
-"""SciPy's names."""
+"""The names used by `scipy.optimize.least_squares`."""
 
 
 def check_loss(loss: Any) -> str:
+    """Return the name of a loss function; raise a `ProblemError` if it is not known."""
     if loss not in LOSSES:
         raise ProblemError(
             "loss",
             expected=f"one of {', '.join(LOSSES)}",
             got=repr(loss),
-            remedy="Write loss='soft_l1' where some values may be wrong altogether.",
+            remedy="Write loss='soft_l1' if some values may be outliers.",
         )
     return str(loss)
 
 
-def weight_of(loss: str, r: Array) -> tuple[Array, Array]:
-    """ψ(r) and ψ'(r) of ½ρ(r²): how much each residual pulls."""
+def influence(loss: str, r: Array) -> tuple[Array, Array]:
+    """Return the influence function ψ(r) of a loss ½ρ(r²), and its derivative ψ'(r)."""
     z = r**2
     match loss:
         case "soft_l1":

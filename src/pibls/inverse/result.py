@@ -1,4 +1,4 @@
-r"""θ̂ ± t √C_kk: what the data say, and how surely."""
+r"""The result of a fit: parameters θ̂ ± t √C_kk, intervals, bands, tests and reports."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import Any, Literal
 import numpy as np
 
 from pibls.arrays import Array, floats
-from pibls.caching import cached_property
 from pibls.errors import ProblemError
-from pibls.inverse.compare import Comparison, compared, information
-from pibls.inverse.covariance import correlation_of, covariance_of
+from pibls.inverse.covariance import correlation_matrix, parameter_covariance
 from pibls.inverse.experiment import Experiment
 from pibls.inverse.field import Field
-from pibls.inverse.losses import weight_of
-from pibls.inverse.misfit import Descent, Misfit
-from pibls.inverse.noise import Residuals, residuals_of, way_through
-from pibls.inverse.profile import profile_interval, rise_of, t_quantile
-from pibls.inverse.resolve import solution_at
-from pibls.inverse.unknowns import Unknowns
-from pibls.inverse.verdict import Verdict
+from pibls.inverse.fit_parameters import FitParameters
+from pibls.inverse.full_solver import solution_at
+from pibls.inverse.identifiability import Identifiability
+from pibls.inverse.losses import influence
+from pibls.inverse.misfit import Minimum, Misfit
+from pibls.inverse.model_comparison import Comparison, compare_fits, information_criteria
+from pibls.inverse.profile_likelihood import misfit_rise, profile_interval, t_quantile
+from pibls.inverse.residual_tests import Residuals, assess_residuals, path_order
+from pibls.runtime.caching import cached_property
 from pibls.solution import Solution
 
-_AT_BOUND = 1e-6  # of the width
+_BOUND_TOLERANCE = 1e-6  # of the width between the bounds
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Parameters with their covariance, and the solution at them."""
+    """The fitted parameters with their covariance, and the solution at these values."""
 
-    unknowns: Unknowns
+    unknowns: FitParameters
     fields: tuple[Field, ...]
     """The unknown functions."""
     experiments: tuple[Experiment, ...]
-    descent: Descent
+    descent: Minimum
     misfit: Misfit
-    identifiable: Verdict
-    """True where the data determine all parameters; as text it says what they do not."""
+    identifiable: Identifiability
+    """True if the data determine all parameters; as text it describes what they do not determine."""
     loss: str
     moved: float
-    """How far the values moved, in σ, when the space was searched for anew at the end."""
+    """The largest change of the predictions, in σ, by the full solve at the end."""
     seconds: float
 
     @property
@@ -50,18 +50,20 @@ class Fit:
 
     @cached_property
     def solutions(self) -> tuple[Solution, ...]:
-        """The solution of each problem at the values, with its error estimate; solved when asked for."""
+        """The solution of each problem at the fitted values, with its error estimate; computed on access."""
         theta = self.descent.theta
         return tuple(
-            e.found
-            if e.found is not None and e.searched is not None and np.array_equal(e.searched, theta)
-            else solution_at(e.at(theta), e.settings)
+            e.space_solution
+            if e.space_solution is not None
+            and e.space_theta is not None
+            and np.array_equal(e.space_theta, theta)
+            else solution_at(e.problem_at(theta), e.settings)
             for e in self.experiments
         )
 
     @property
     def solution(self) -> Solution:
-        """The solution at the values; of several problems that of the first."""
+        """The solution at the fitted values; for several problems that of the first."""
         return self.solutions[0]
 
     @cached_property
@@ -71,57 +73,61 @@ class Fit:
 
     @cached_property
     def covariance(self) -> Array:
-        """(parameters, parameters), in the order of ``parameters``."""
+        """The covariance matrix, (parameters, parameters), in the order of ``parameters``."""
         d = self.descent
         if self.misfit.smoothing is not None:
             A = d.jacobian / d.sigma[:, None]
             return self.misfit.smoothing.covariance(A, A @ d.theta - d.residuals)
-        return covariance_of(d.jacobian, d.theta, d.sigma, d.residuals, self.loss)
+        return parameter_covariance(d.jacobian, d.theta, d.sigma, d.residuals, self.loss)
 
     @property
     def correlation(self) -> Array:
-        return correlation_of(self.covariance)
+        """The correlation matrix, (parameters, parameters)."""
+        return correlation_matrix(self.covariance)
 
     @cached_property
     def std(self) -> dict[Any, float]:
-        """The standard deviation of each parameter; infinite where it is not determined."""
+        """The standard deviation of each parameter; infinite if it is not determined."""
         return dict(zip(self.parameters, map(float, np.sqrt(np.diag(self.covariance))), strict=True))
 
     @property
     def converged(self) -> bool:
+        """Whether the minimization has converged."""
         return self.descent.converged
 
     @property
     def estimated(self) -> bool:
         """Whether σ was estimated for some of the data."""
-        return not all(self.misfit.given)
+        return not all(self.misfit.sigma_is_given)
 
     @property
     def sigma(self) -> tuple[float, ...]:
-        """The noise of each set of data: the median of what was given, or the estimate."""
-        return tuple(float(np.median(self.descent.sigma[s])) for s in self.misfit.sets)
+        """The noise σ of each set of data: the median of the given values, or the estimate."""
+        return tuple(float(np.median(self.descent.sigma[s])) for s in self.misfit.set_slices)
 
     @property
     def is_exact(self) -> bool:
-        """Whether the estimated noise is so small that it is the error of the solves."""
+        """Whether the estimated noise is as small as the errors of the solves."""
         tol = float(self.experiments[0].settings["tol"])
         small = [
             given or s <= tol * float(np.abs(self.misfit.y[part]).max())
-            for s, given, part in zip(self.sigma, self.misfit.given, self.misfit.sets, strict=True)
+            for s, given, part in zip(
+                self.sigma, self.misfit.sigma_is_given, self.misfit.set_slices, strict=True
+            )
         ]
         return self.estimated and all(small)
 
     @property
     def degrees(self) -> int:
-        """Data less parameters."""
-        return max(len(self.misfit.y) - round(self.misfit.freedom), 1)
+        """Degrees of freedom: number of data minus effective number of parameters."""
+        return max(len(self.misfit.y) - round(self.misfit.effective_parameters), 1)
 
     @property
     def at_bounds(self) -> tuple[Any, ...]:
-        """Parameters that ended on one of their bounds: their intervals are one-sided at best."""
+        """Parameters at one of their bounds; their intervals are at best one-sided."""
         u, theta = self.unknowns, self.descent.theta
         width = np.where(np.isfinite(u.high - u.low), u.high - u.low, np.inf)
-        near = np.minimum(theta - u.low, u.high - theta) <= _AT_BOUND * np.where(
+        near = np.minimum(theta - u.low, u.high - theta) <= _BOUND_TOLERANCE * np.where(
             np.isfinite(width), width, 0.0
         )
         return tuple(s for s, n in zip(self.parameters, near, strict=True) if n)
@@ -129,12 +135,12 @@ class Fit:
     def interval(
         self, parameter: Any, level: float = 0.95, method: Literal["covariance", "profile"] = "covariance"
     ) -> tuple[float, float]:
-        """A confidence interval, from the covariance or from the profile of the misfit.
+        """Return a confidence interval, from the covariance or from the profile of the misfit.
 
-        The covariance takes the solution for linear in the parameters nearby; the profile solves again and
-        again, with all other parameters at their best. Both end at the bounds.
+        The covariance assumes that the solution is linear in the parameters; the profile minimizes the misfit
+        over all other parameters at each value, which takes many solves. Both are cut at the bounds.
         """
-        k = self.unknowns.find(parameter, "interval")
+        k = self.unknowns.index_of(parameter, "interval")
         _check_level(level)
         best, std = self.descent.theta[k], np.sqrt(self.covariance[k, k])
         if method == "covariance":
@@ -150,13 +156,13 @@ class Fit:
             )
         low, high = float(self.unknowns.low[k]), float(self.unknowns.high[k])
         step = std if np.isfinite(std) and std > 0 else 0.1 * (abs(best) or 1.0)
-        rise = rise_of(level, self.degrees, self.estimated)
+        rise = misfit_rise(level, self.degrees, self.estimated)
         found = profile_interval(self._profile(k), float(best), float(step), rise, low, high)
         self.misfit.predict(self.descent.theta)
         return found
 
     def _profile(self, k: int) -> Any:
-        """x ↦ how much Σρ rises when parameter k is held at x and the others are at their best."""
+        """Return x ↦ the rise of Σρ if parameter k is fixed at x and the others are optimal."""
         from scipy.optimize import least_squares
 
         d, u = self.descent, self.unknowns
@@ -171,9 +177,9 @@ class Fit:
         def cost(r: Array) -> float:
             if self.loss == "linear":
                 return float(r @ r)
-            # Σρ, from its slope along the residuals: ρ' is what ψ is made of.
+            # Σρ by integration of its derivative 2 r·ψ(s r) over s from 0 to 1.
             s = np.linspace(0.0, 1.0, 33)[1:]
-            return float(np.mean([2.0 * r @ weight_of(self.loss, v * r)[0] for v in s]))
+            return float(np.mean([2.0 * r @ influence(self.loss, v * r)[0] for v in s]))
 
         least = cost(d.residuals)
         last = [d.theta[others] / scale]
@@ -184,11 +190,11 @@ class Fit:
 
             if not others:
                 return cost(fun(np.empty(0))) - least
-            room = 1e-9 * np.where(np.isfinite(u.high - u.low), u.high - u.low, 1.0)[others]
+            margin = 1e-9 * np.where(np.isfinite(u.high - u.low), u.high - u.low, 1.0)[others]
             low, high = u.low[others], u.high[others]
             found = least_squares(
                 fun,
-                np.clip(last[0], (low + room) / scale, (high - room) / scale),
+                np.clip(last[0], (low + margin) / scale, (high - margin) / scale),
                 jac=lambda z: self.misfit.jacobian(placed(x, z))[:, others] * scale / d.sigma[:, None],
                 bounds=(low / scale, high / scale),
                 x_scale="jac",
@@ -203,15 +209,16 @@ class Fit:
         return profile
 
     def function(self, field: Any, *points: Any, level: float = 0.95) -> tuple[Array, Array, Array]:
-        """Value, lower and upper end of the band of an unknown function at points of its arguments.
+        """Return the value and the lower and upper end of the confidence band of an unknown function.
 
-        ``field`` is what was asked for: k(x), k, its name, or a `Field`.
+        ``field`` is the key used in ``fit(unknown=…)``: k(x), k, its name, or a `Field`; ``points`` are
+        arrays of its arguments.
         """
         _check_level(level)
-        field = self._field(field)
-        places = [self.unknowns.find(s, "function") for s in field.symbols]
+        field = self._find_field(field)
+        places = [self.unknowns.index_of(s, "function") for s in field.symbols]
         arrays = np.broadcast_arrays(*(floats(p) for p in points))
-        phi = field.table([a.ravel() for a in arrays])
+        phi = field.basis_values([a.ravel() for a in arrays])
         value = phi @ self.descent.theta[places]
         C = self.covariance[np.ix_(places, places)]
         half = t_quantile(level, self.degrees, self.estimated) * np.sqrt(
@@ -221,7 +228,7 @@ class Fit:
         a, b, c = (field.link.forward(v) for v in out)
         return (a, b, c) if np.all(b <= c) else (a, c, b)
 
-    def _field(self, key: Any) -> Field:
+    def _find_field(self, key: Any) -> Field:
         name = str(key).partition("(")[0]
         for f in self.fields:
             if key is f or name == f.name:
@@ -231,7 +238,7 @@ class Fit:
             f"function({key})",
             expected=f"a function that was fitted ({names})",
             got=repr(key),
-            remedy="Ask for it: fit(…, unknown={k(x): None}).",
+            remedy="Fit it: fit(…, unknown={k(x): None}).",
         )
 
     def band(
@@ -243,10 +250,10 @@ class Fit:
         noise: float | bool = False,
         problem: int = 0,
     ) -> tuple[Array, Array, Array]:
-        """Value, lower and upper end of the band on an expression at points ``{x: xs, t: ts}``.
+        """Return the value and the lower and upper end of the confidence band of an expression.
 
-        With ``noise`` the band holds new measurements too: True for the σ of the data of that problem, or a
-        number.
+        The points are ``{x: xs, t: ts}``. With ``noise`` it is a prediction band for new measurements: True
+        for the σ of the data of that problem, or a number.
         """
         _check_level(level)
         e = self.experiments[problem]
@@ -264,13 +271,13 @@ class Fit:
         where = Data(expression, points, np.zeros(shape)).points_in(e.problem)
         theta = self.descent.theta
         e.solve(theta)
-        measured = e.measured(expression, where)
-        value, slope = e.value(measured, theta), e.slope(measured, theta)
+        measured = e.observation(expression, where)
+        value, slope = e.observation_value(measured, theta), e.observation_jacobian(measured, theta)
         C = np.where(np.isfinite(self.covariance), self.covariance, 0.0)
         variance = np.einsum("nk,kl,nl->n", slope, C, slope)
-        loose = ~np.isfinite(np.diag(self.covariance))
-        if loose.any():
-            moves = np.abs(slope[:, loose]) * np.abs(theta[loose])
+        undetermined = ~np.isfinite(np.diag(self.covariance))
+        if undetermined.any():
+            moves = np.abs(slope[:, undetermined]) * np.abs(theta[undetermined])
             variance = np.where((moves > 1e-6 * np.abs(value).max()).any(axis=1), np.inf, variance)
         if noise is not False:
             sets = [i for i, d in enumerate(d for x in self.experiments for d in x.data if x is e)]
@@ -281,62 +288,68 @@ class Fit:
 
     @cached_property
     def residuals(self) -> Residuals:
-        """The residuals in units of σ, and whether they look like noise."""
+        """The residuals in units of σ, with tests of their independence and magnitude."""
         orders, start = [], 0
         for e in self.experiments:
             for d in e.data:
-                orders.append(start + way_through(d.points_in(e.problem)))
+                orders.append(start + path_order(d.points_in(e.problem)))
                 start += len(d)
-        return residuals_of(self.descent.residuals, orders, round(self.misfit.freedom), self.estimated)
+        return assess_residuals(
+            self.descent.residuals, orders, round(self.misfit.effective_parameters), self.estimated
+        )
 
     @cached_property
     def _information(self) -> tuple[float, float]:
         sigma = self.descent.sigma.copy()
         squares = 0.0
-        for part, given in zip(self.misfit.sets, self.misfit.given, strict=True):
+        for part, given in zip(self.misfit.set_slices, self.misfit.sigma_is_given, strict=True):
             r = self.descent.residuals[part]
-            if not given:  # the most likely σ, which is that of the misfit without any correction
+            if not given:  # the maximum-likelihood σ, without the correction for degrees of freedom
                 sigma[part] = max(sigma[part][0] * float(np.sqrt(np.mean(r**2))), 1e-300)
                 squares += len(r)
             else:
                 squares += float(r @ r)
-        free = sum(not g for g in self.misfit.given)
+        free = sum(not g for g in self.misfit.sigma_is_given)
         n = len(self.misfit.y)
-        return information(n, self.misfit.freedom, squares, float(np.sum(np.log(sigma))), free)
+        return information_criteria(
+            n, self.misfit.effective_parameters, squares, float(np.sum(np.log(sigma))), free
+        )
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion: smaller is better."""
+        """Akaike's information criterion; smaller is better."""
         return self._information[0]
 
     @property
     def bic(self) -> float:
-        """Schwarz's criterion: smaller is better."""
+        """Schwarz's Bayesian information criterion; smaller is better."""
         return self._information[1]
 
     def compare(self, other: Fit) -> Comparison:
-        """This model against another one, fitted to the same data."""
-        mine, theirs = ((len(f.misfit.y), f.misfit.freedom, f.squares, f.estimated) for f in (self, other))
-        return compared(mine, theirs, self.aic - other.aic, self.bic - other.bic)
+        """Compare this model with another one that was fitted to the same data."""
+        mine, theirs = (
+            (len(f.misfit.y), f.misfit.effective_parameters, f.squares, f.estimated) for f in (self, other)
+        )
+        return compare_fits(mine, theirs, self.aic - other.aic, self.bic - other.bic)
 
     @property
     def squares(self) -> float:
-        """Σ r²: in units of σ where that is given, otherwise in those of the data."""
+        """Σ r², in units of σ if it is given, otherwise in units of the data."""
         d = self.descent
         r = d.residuals
         return float(np.sum((r * d.sigma) ** 2)) if self.estimated else float(r @ r)
 
     def summary(self) -> str:
-        """The report: values, errors, correlations, and what is doubtful."""
+        """Return a text report: values, errors, correlations, and warnings."""
         from pibls.inverse.report import summary
 
         return summary(self)
 
     def plot(self, *, level: float = 0.95, ax: Any = None) -> Any:
-        """Data, solution and band; one colour for each time. Returns the figure."""
-        from pibls.inverse.picture import picture
+        """Plot data, solution and confidence band, one colour for each time; return the figure."""
+        from pibls.inverse.fit_plot import plot_fit
 
-        return picture(self, level=level, ax=ax)
+        return plot_fit(self, level=level, ax=ax)
 
     def __repr__(self) -> str:
         return f"<Fit: {', '.join(f'{k} = {v:.5g} ± {self.std[k]:.2g}' for k, v in self.values.items())}>"

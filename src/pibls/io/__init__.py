@@ -1,8 +1,8 @@
-"""Problems on disk: TOML files, and starting points for new ones; and solutions."""
+"""Problem files in TOML, templates for them, and saved solutions."""
 
 from pibls.io.problem_file import ProblemFile, parse_problem, read_problem
+from pibls.io.problem_writer import problem_text, python_functions
 from pibls.io.solution_file import load, save
-from pibls.io.writing import problem_text, python_functions
 
 __all__ = [
     "ProblemFile",

@@ -1,4 +1,4 @@
-"""A file is written whole or not at all: under another name first, and then in the place of an old one."""
+"""Atomic writing: a file is written under a temporary name and then renamed."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from pathlib import Path
 from pibls.errors import ProblemError
 
 
-def write_whole(path: Path, parts: Iterable[bytes | memoryview], argument: str) -> None:
-    """Write these parts, one after another; an interruption too leaves nothing behind."""
+def write_atomically(path: Path, parts: Iterable[bytes | memoryview], argument: str) -> None:
+    """Write the parts one after another; after an error or interruption the old file is unchanged."""
     try:
-        target = Path(os.path.realpath(path))  # a link stays a link
+        target = Path(os.path.realpath(path))  # a symbolic link is kept
         mode = _mode(target)
-        part = target.with_name(f".pibls-{secrets.token_hex(8)}")
+        temporary = target.with_name(f".pibls-{secrets.token_hex(8)}")
         try:
-            with open(part, "xb") as file:
+            with open(temporary, "xb") as file:
                 file.writelines(parts)
                 file.flush()
                 os.fsync(file.fileno())
             if mode is not None:
-                os.chmod(part, mode)
-            os.replace(part, target)
+                os.chmod(temporary, mode)
+            os.replace(temporary, target)
         except BaseException:
             with suppress(OSError):
-                part.unlink()
+                temporary.unlink()
             raise
     except (OSError, ValueError) as problem:
         raise ProblemError(
             argument,
             expected="a file that can be written",
             got=f"{path}: {getattr(problem, 'strerror', None) or problem}",
-            remedy="Choose another place; an older file there is unchanged.",
+            remedy="Choose another path; an existing file is unchanged.",
         ) from None
 
 
 def _mode(target: Path) -> int | None:
-    """The permissions of the file that is to be replaced, None where there is none.
+    """Return the permissions of the file to be replaced; None if it does not exist.
 
-    Only a file that may be written is: a device or a pipe would be gone, and stay so.
+    Only a writable regular file is accepted: renaming would replace a device or a pipe.
     """
     try:
         found = os.stat(target).st_mode
@@ -51,5 +51,5 @@ def _mode(target: Path) -> int | None:
     if not stat.S_ISREG(found):
         raise ValueError("a folder, a device or a pipe")
     if not found & 0o222:
-        raise ValueError("a file that is read-only")
+        raise ValueError("a read-only file")
     return stat.S_IMODE(found)

@@ -1,4 +1,4 @@
-"""A TOML text with its values, and errors that point into it."""
+"""A parsed TOML document whose errors refer to lines and columns of the file."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from decimal import Decimal
 from typing import Any
 
 from pibls.errors import ProblemError
-from pibls.io.places import MAX_NESTING, NestingError, Offsets, Path, scan
-from pibls.text import TextError, nearest
-from pibls.text.pointing import printable
+from pibls.io.offsets import MAX_NESTING, KeyPath, NestingError, Offsets, scan
+from pibls.text import TextError, did_you_mean
+from pibls.text.errors import printable
 
 MAX_FILE = 1_000_000
-"""Characters of a problem file."""
+"""Maximum number of characters of a problem file."""
 
-_KINDS = {str: "text", bool: "true or false", int: "a number", Decimal: "a number", list: "a list"}
+_TYPE_NAMES = {str: "text", bool: "true or false", int: "a number", Decimal: "a number", list: "a list"}
 
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file: its name, its values (decimals exact), and where they stand."""
+    """A parsed file: its name, its values (decimals exact) and their offsets in the text."""
 
     file: str
     values: Mapping[str, Any]
-    places: Offsets
+    offsets: Offsets
 
-    def refusal(self, path: Path, expected: str, got: str, remedy: str, *, key: bool = False) -> TextError:
-        """An error that points at a value, or at a key."""
-        offset = self.places.key(path) if key else self.places.value(path)
+    def error_at(
+        self, path: KeyPath, expected: str, got: str, remedy: str, *, key: bool = False
+    ) -> TextError:
+        """Return an error that points at a value, or at a key."""
+        offset = self.offsets.key(path) if key else self.offsets.value(path)
         return self._error(offset, self.name(path), expected, got, remedy)
 
     def _error(self, offset: int, argument: str, expected: str, got: str, remedy: str) -> TextError:
-        line, column = self.places.line_column(offset)
-        text = self.places.text.split("\n")[line - 1].rstrip("\r")
+        line, column = self.offsets.line_column(offset)
+        text = self.offsets.text.split("\n")[line - 1].rstrip("\r")
         return TextError(
             argument,
             expected=expected,
@@ -48,90 +50,88 @@ class Document:
         )
 
     @contextmanager
-    def at(self, path: Path, *, key: bool = False) -> Iterator[None]:
-        """Errors about one value (or key) are told of this file, unless they point into it already."""
+    def locate_errors(self, path: KeyPath, *, key: bool = False) -> Iterator[None]:
+        """Convert errors raised in the block to errors at this value (or key) of the file."""
         try:
             yield
         except ProblemError as error:
             located = isinstance(error, TextError) and error.file == self.file
-            raise error if located else self.within(error, path, key=key) from None
+            raise error if located else self.located_error(error, path, key=key) from None
 
-    def within(self, error: ProblemError, path: Path, *, key: bool = False) -> TextError:
-        """An error about one value (or key), told of this file."""
+    def located_error(self, error: ProblemError, path: KeyPath, *, key: bool = False) -> TextError:
+        """Return an error about one value (or key) as an error at its position in the file."""
         if isinstance(error, TextError):
-            start = self.places.value(path)
-            if self.places.is_plain(start, len(error.text)):
-                return error.within(self.name(path), self.file, self.places.line_column(start))
-            offset = self.places.inside(start, error.at)
+            start = self.offsets.value(path)
+            if self.offsets.has_no_escapes(start, len(error.text)):
+                return error.within(self.name(path), self.file, self.offsets.line_column(start))
+            offset = self.offsets.character_offset(start, error.at)
             return self._error(offset, self.name(path), error.expected, error.got, error.remedy)
-        offset = self.places.key(path) if key else self.places.value(path)
+        offset = self.offsets.key(path) if key else self.offsets.value(path)
         return self._error(offset, error.argument, error.expected, error.got, error.in_file)
 
-    def name(self, path: Path) -> str:
-        """conditions[1].value, as it is called in messages; lists count from 1."""
+    def name(self, path: KeyPath) -> str:
+        """Return the name of a path for messages, such as conditions[1].value; lists count from 1."""
         out = ""
         for part in path:
             out += f"[{part + 1}]" if isinstance(part, int) else f"{'.' * bool(out)}{printable(part)}"
         return out or "file"
 
-    def table(self, path: Path, value: Any, allowed: Iterable[str] | None = None) -> Mapping[str, Any]:
-        """A table, whose keys must be among the allowed ones."""
+    def table(self, path: KeyPath, value: Any, allowed: Iterable[str] | None = None) -> Mapping[str, Any]:
+        """Check that a value is a table with allowed keys only, and return it."""
         if not isinstance(value, dict):
-            raise self.refusal(path, "a table", kind_of(value), "Write it as a section of its own, [name].")
+            raise self.error_at(path, "a table", describe(value), "Write it as a section [name].")
         if allowed is not None:
             valid = list(allowed)
             for key in value:
                 if key not in valid:
-                    remedy = nearest(key, valid) + f"Valid are {', '.join(valid)}."
-                    raise self.refusal(
-                        (*path, key), "a key that has a meaning here", f"'{key[:64]}'", remedy, key=True
-                    )
+                    remedy = did_you_mean(key, valid) + f"Valid keys are {', '.join(valid)}."
+                    raise self.error_at((*path, key), "a valid key", f"'{key[:64]}'", remedy, key=True)
         return value
 
-    def string(self, path: Path, value: Any) -> str:
-        """A piece of text."""
+    def string(self, path: KeyPath, value: Any) -> str:
+        """Check that a value is a string, and return it."""
         if not isinstance(value, str):
-            raise self.refusal(path, "text in quotes", kind_of(value), "Write it in quotes.")
+            raise self.error_at(path, "a string", describe(value), "Write it in quotes.")
         return value
 
 
-def kind_of(value: Any) -> str:
-    """A value in words, for messages."""
+def describe(value: Any) -> str:
+    """Describe the type of a value for messages."""
     if isinstance(value, dict):
         return "a table"
-    kind = _KINDS.get(type(value), f"a {type(value).__name__}")
+    kind = _TYPE_NAMES.get(type(value), f"a {type(value).__name__}")
     if value == []:
         return "an empty list"
     return kind if isinstance(value, list) else f"{kind}, {str(value)[:40]}"
 
 
-def document(text: str, file: str) -> Document:
-    """The document of a TOML text; raises `TextError` where it is not one."""
+def parse_document(text: str, file: str) -> Document:
+    """Parse a TOML text; raises `TextError` if it is invalid."""
     if len(text) > MAX_FILE:
         raise ProblemError(
-            file, expected=f"at most {MAX_FILE} characters", got=len(text), remedy="Write a shorter file."
+            file, expected=f"at most {MAX_FILE} characters", got=len(text), remedy="Shorten the file."
         )
     empty = Document(file, {}, Offsets(text))
     try:
-        places = scan(text)
+        offsets = scan(text)
         values = tomllib.loads(text, parse_float=Decimal)
     except NestingError as problem:
         expected = f"at most {MAX_NESTING} levels of lists, tables and dotted keys"
-        raise empty._error(problem.args[0], "file", expected, "more", "Flatten it.") from None
+        raise empty._error(problem.args[0], "file", expected, "deeper nesting", "Flatten it.") from None
     except tomllib.TOMLDecodeError as problem:
         offset = _offset(str(problem), text)
         reason = str(problem).partition(" (at")[0]
-        remedy = "Text stands in quotes, lists in [ ], and each key once."
-        raise empty._error(offset, "file", "a TOML file", reason, remedy) from None
-    except (ValueError, ArithmeticError) as problem:  # numbers that Python will not convert
-        raise empty._error(0, "file", "numbers of a usual length", str(problem)[:80], "Shorten it.") from None
+        remedy = "Write strings in quotes, lists in [ ], and each key once."
+        raise empty._error(offset, "file", "valid TOML", reason, remedy) from None
+    except (ValueError, ArithmeticError) as problem:  # numbers that Python does not convert
+        raise empty._error(0, "file", "shorter numbers", str(problem)[:80], "Shorten it.") from None
     except RecursionError:
         raise empty._error(0, "file", "a flat TOML file", "deep nesting", "Flatten it.") from None
-    return Document(file, values, places)
+    return Document(file, values, offsets)
 
 
 def _offset(message: str, text: str) -> int:
-    """The place that Python's reader names: (at line 3, column 7)."""
+    """Return the offset from a message of tomllib: (at line 3, column 7)."""
     _, _, place = message.partition("(at line ")
     line, _, column = place.rstrip(")").partition(", column ")
     if not (line.isdecimal() and column.isdecimal()):

@@ -1,4 +1,4 @@
-"""What else is to be said about a solution ↔ JSON: words, numbers, arrays, and tuples and tables of them."""
+"""Notes of a solution as JSON: strings, numbers, arrays, and tuples and tables of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pibls.io.record import Record, damaged, plain
-from pibls.io.records import Reader, Writer
+from pibls.io.record import Record, damaged_file, json_number
+from pibls.io.serialization import Reader, Writer
 
 _MAX_DEPTH = 8
 
@@ -21,7 +21,7 @@ def _is_number(value: Any) -> bool:
 
 def _is_row(value: Any, *kinds: Callable[[Any], bool]) -> bool:
     is_row = isinstance(value, tuple) and len(value) == len(kinds)
-    return is_row and all(holds(v) for holds, v in zip(kinds, value, strict=True))
+    return is_row and all(is_valid(v) for is_valid, v in zip(kinds, value, strict=True))
 
 
 def _is_text(value: Any) -> bool:
@@ -33,10 +33,10 @@ def _are_numbers(value: Any) -> bool:
     return is_table or (isinstance(value, tuple) and all(map(_is_number, value)))
 
 
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+_REQUIRED_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "growth": (_is_number, "a number"),
     "promised": (_is_number, "a number"),
-    "lost": (lambda v: v is None or _is_number(v), "a number or nothing"),
+    "lost": (lambda v: v is None or _is_number(v), "a number or null"),
     "engine": (_is_text, "text"),
     "stopped": (lambda v: _is_row(v, _is_number, _is_text), "a number and text"),
     "imbalance": (lambda v: _is_row(v, _is_text, _is_number, _is_number), "text and two numbers"),
@@ -51,17 +51,17 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "cell_errors": (lambda v: isinstance(v, np.ndarray), "an array"),
 }
-"""Notes that are more than shown: what each must be, and how to say that."""
+"""Notes that messages use → a check of the type, and its description."""
 
 
 def write_note(value: Any, writer: Writer, depth: int = 0) -> Any:
-    """A note as JSON; what is no plain value is kept as the text that Python shows for it."""
+    """Return a note as JSON; other objects as their ``repr``."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (int, np.integer)):
         return int(value)
     if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else {"number": plain(float(value))}
+        return float(value) if math.isfinite(value) else {"number": json_number(float(value))}
     if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
         return {"array": writer.array(value.astype(np.float64, copy=False))}
     if isinstance(value, (tuple, list)) and depth < _MAX_DEPTH:
@@ -72,27 +72,27 @@ def write_note(value: Any, writer: Writer, depth: int = 0) -> Any:
 
 
 def read_notes(record: Record, reader: Reader) -> dict[str, Any]:
-    """All notes; those that messages are made of have the kind that they must have."""
+    """Read all notes and check the types of those that messages use."""
     notes = {key: read_note(record, key, reader) for key in record.values}
-    for key, (holds, expected) in _KINDS.items():
-        if key in notes and not holds(notes[key]):
-            raise record.refusal(key, expected)
+    for key, (is_valid, expected) in _REQUIRED_TYPES.items():
+        if key in notes and not is_valid(notes[key]):
+            raise record.error_at(key, expected)
     return notes
 
 
 def read_note(record: Record, key: str, reader: Reader, depth: int = 0) -> Any:
-    """The note under this key."""
+    """Read the note under this key."""
     value = record.values[key]
     if isinstance(value, list):
         if depth == _MAX_DEPTH:
-            raise damaged(record.file, f"notes with at most {_MAX_DEPTH} levels", "more")
+            raise damaged_file(record.file, f"notes nested at most {_MAX_DEPTH} deep", "deeper ones")
         inner = Record(record.file, f"{record.name}, {key}", {str(i): v for i, v in enumerate(value)})
         return tuple(read_note(inner, k, reader, depth + 1) for k in inner.values)
     if isinstance(value, dict):
         inner = record.record(key)
         if "table" in value:
             if depth == _MAX_DEPTH:
-                raise damaged(record.file, f"notes with at most {_MAX_DEPTH} levels", "more")
+                raise damaged_file(record.file, f"notes nested at most {_MAX_DEPTH} deep", "deeper ones")
             entries = inner.record("table")
             return {k: read_note(entries, k, reader, depth + 1) for k in entries.values}
         return reader.array(inner, "array") if "array" in value else inner.number("number")

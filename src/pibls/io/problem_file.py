@@ -1,4 +1,4 @@
-"""TOML → `Problem`: a problem without a line of Python.
+"""Reading of problem files: a `Problem` and its settings from TOML.
 
     title = "Poisson on a square"
     unknowns = ["u"]
@@ -31,30 +31,30 @@ import sympy as sp
 
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
-from pibls.io.data_file import DataEntry, FitWish, read_entries, read_fit
-from pibls.io.document import MAX_FILE, Document, document
-from pibls.io.parameters import Noted, Parameters, check_new, read_parameters
-from pibls.io.places import Path
+from pibls.io.data_file import DataEntry, FitSettings, read_entries, read_fit
+from pibls.io.document import MAX_FILE, Document, parse_document
+from pibls.io.domain_reader import DomainContext, read_domain
+from pibls.io.offsets import KeyPath
+from pibls.io.parameters import AccessRecorder, Parameters, check_new, read_parameters
 from pibls.io.settings import read_outputs, read_settings
-from pibls.io.space import TextSpace, read_space
-from pibls.io.statements import Texts, check_count, read_conditions, read_equations
+from pibls.io.statements import ExpressionReader, check_entry_count, read_conditions, read_equations
 from pibls.problem import Problem
 from pibls.text import Names
-from pibls.text.effort import ExhaustedError, limited
-from pibls.text.pointing import printable
+from pibls.text.errors import printable
+from pibls.text.work_budget import BudgetExceededError, work_limit
 
 SECTIONS = ("title", "unknowns", "equations", "domain", "time", "shapes", "parameters", "definitions",
             "conditions", "data", "fit", "solve", "output", "names", "assumptions")  # fmt: skip
 
-MAX_FILE_EFFORT = 600_000
-"""Units of work (`text.effort`) for a whole file with all its texts; what people write takes a hundredth."""
+MAX_FILE_WORK = 600_000
+"""Work units (`text.work_budget`) for all texts of a file; files written by hand take a hundredth of it."""
 
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """A problem, and how the file wants it solved.
+    """A problem and the settings of its file.
 
-    ``pibls.solve(file.problem, **file.settings)`` does what the file says.
+    ``pibls.solve(file.problem, **file.settings)`` solves it as the file specifies.
     """
 
     problem: Problem
@@ -64,13 +64,13 @@ class ProblemFile:
     max_nodes: int = 4000
     time_limit: float | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
-    """What to write (`OUTPUTS`) → relative file name."""
+    """Kind of output (`OUTPUTS`) → relative path."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Name → SymPy number, as given by the file or overridden."""
+    """Name → SymPy number, from the file or overridden."""
     data: tuple[DataEntry, ...] = ()
-    """What [[data]] says was measured."""
-    fit: FitWish = field(default_factory=FitWish)
-    """What [fit] wants to know."""
+    """The entries of [[data]]."""
+    fit: FitSettings = field(default_factory=FitSettings)
+    """The section [fit]."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -90,23 +90,23 @@ def read_problem(
     functions: Mapping[str, PointFunction] | None = None,
     stand_ins: bool = False,
 ) -> ProblemFile:
-    """The problem of a TOML file; the arguments are those of `parse_problem`."""
+    """Read a problem file; the arguments are those of `parse_problem`."""
     file = FilePath(path)
     try:
         with open(file, "rb") as stream:
-            data = stream.read(4 * MAX_FILE + 1)  # so much and no more: it may be a pipe without an end
+            data = stream.read(4 * MAX_FILE + 1)  # bounded: it may be a pipe without end
         text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as problem:
         reason = problem.strerror or "it cannot be read"
         raise ProblemError(
-            str(path), expected="a file that can be read", got=reason, remedy="Check the name."
+            str(path), expected="a file that can be read", got=reason, remedy="Check the path."
         ) from None
     except UnicodeDecodeError as problem:
         raise ProblemError(
             str(path),
-            expected="text in UTF-8",
-            got=f"the byte {data[problem.start]:#04x} at {problem.start}",
-            remedy="Save the file as plain text.",
+            expected="UTF-8 text",
+            got=f"the byte {data[problem.start]:#04x} at offset {problem.start}",
+            remedy="Save the file as UTF-8 text.",
         ) from None
     return parse_problem(
         text, file=str(path), parameters=parameters, functions=functions, stand_ins=stand_ins
@@ -121,7 +121,7 @@ def parse_problem(
     functions: Mapping[str, PointFunction] | None = None,
     stand_ins: bool = False,
 ) -> ProblemFile:
-    """The problem of a TOML text.
+    """Parse the TOML text of a problem file.
 
     Parameters
     ----------
@@ -130,12 +130,12 @@ def parse_problem(
     file
         Its name, for messages.
     parameters
-        Values (numbers or text) instead of those in [parameters].
+        Values (numbers or text) that override those in [parameters].
     functions
-        The Python functions that the text names as ``python(name, x)``: a file holds no code.
+        The Python functions that the text names as ``python(name, x)``; a file contains no code.
     stand_ins
-        Put a function that raises in the place of one that was not given, so that a problem can be
-        looked at, though not solved.
+        Replace functions that were not given by placeholders that raise an error when called, so that the
+        problem can be inspected, though not solved.
 
     >>> parse_problem('''
     ... equations = ["u_xx = -1"]
@@ -144,20 +144,20 @@ def parse_problem(
     ... ''').problem
     <Problem: linear, u(x), on Interval(x, 0, 1), 1 condition(s)>
     """
-    doc = document(text, file)
+    doc = parse_document(text, file)
     try:
-        with limited(MAX_FILE_EFFORT):
-            return _read(doc, text, parameters or {}, functions or {}, stand_ins)
-    except (ExhaustedError, RecursionError, MemoryError):
+        with work_limit(MAX_FILE_WORK):
+            return _build_file(doc, text, parameters or {}, functions or {}, stand_ins)
+    except (BudgetExceededError, RecursionError, MemoryError):
         raise ProblemError(
             doc.file,
-            expected="a problem that can be read in a moment",
-            got="one that takes too long",
-            remedy="Write it more simply: high powers of long sums, and many of them, are slow.",
+            expected="a problem that can be built quickly",
+            got="one that takes too long to build",
+            remedy="Simplify it: high powers of long sums are slow.",
         ) from None
 
 
-def _read(
+def _build_file(
     doc: Document,
     text: str,
     parameters: Mapping[str, Any],
@@ -165,19 +165,21 @@ def _read(
     stand_ins: bool,
 ) -> ProblemFile:
     doc.table((), doc.values, SECTIONS)
-    given = {**(_stand_ins(text) if stand_ins else {}), **functions}
-    parts = read_parameters(doc, parameters)
-    values = Noted(parts.values)
-    space = read_space(doc, Texts(doc, Names({}, values=values)).constant)
-    problem = _parametric(doc, space, parts.without(values.asked), given)
+    given = {**(_placeholders(text) if stand_ins else {}), **functions}
+    declared = read_parameters(doc, parameters)
+    values = AccessRecorder(declared.values)
+    space = read_domain(doc, ExpressionReader(doc, Names({}, values=values)).constant)
+    problem = _parametric(doc, space, declared.without(values.accessed), given)
     measured: tuple[DataEntry, ...] = ()
     if "data" in doc.values:
-        measured = read_entries(doc, Texts(doc, _names_of(doc, space, parts, problem, given)), problem)
+        measured = read_entries(
+            doc, ExpressionReader(doc, _names_of(doc, space, declared, problem, given)), problem
+        )
     return ProblemFile(
         problem,
         title=printable(doc.string(("title",), doc.values.get("title", ""))),
         outputs=MappingProxyType(read_outputs(doc)),
-        parameters=MappingProxyType(parts.values),
+        parameters=MappingProxyType(declared.values),
         data=measured,
         fit=read_fit(doc),
         **read_settings(doc),
@@ -185,100 +187,108 @@ def _read(
 
 
 def _parametric(
-    doc: Document, space: TextSpace, parameters: Parameters, functions: Mapping[str, PointFunction]
+    doc: Document, space: DomainContext, parameters: Parameters, functions: Mapping[str, PointFunction]
 ) -> Problem:
-    """The problem with its free parameters as symbols; those that say where it holds are numbers.
+    """Build the problem with its free parameters as symbols, except those in the domain and in ``on``.
 
-    Where a text needs a number, as mod(x, k) does, and for every error, all of them are numbers.
+    If a text needs a number, as in mod(x, k), or an error occurs, all parameters are replaced by numbers.
     """
     numbers = _with_definitions(doc, space, parameters.values, functions)
     if not parameters.free:
-        return _problem(doc, space, Texts(doc, numbers), {})
+        return _problem(doc, space, ExpressionReader(doc, numbers), {})
     try:
         symbols = {n: space.parameter(n) for n in parameters.free}
         known = dict(parameters.values) | symbols
         for name, text in parameters.texts.items():
-            known[name] = Texts(doc, Names({}, values=known)).scalar(("parameters", name), text)
+            known[name] = ExpressionReader(doc, Names({}, values=known)).scalar(("parameters", name), text)
         names = _with_definitions(doc, space, known, functions)
-        places = Noted(numbers.values)
-        there = replace(numbers, values=places)
+        values_in_places = AccessRecorder(numbers.values)
+        numeric_names = replace(numbers, values=values_in_places)
         values = {s: parameters.values[n] for n, s in symbols.items()}
-        problem = _problem(doc, space, Texts(doc, names, there), values)
+        problem = _problem(doc, space, ExpressionReader(doc, names, numeric_names), values)
     except ProblemError:
         return _parametric(doc, space, replace(parameters, free=()), functions)
-    where = sp.Tuple(*(names.values[n] for n in places.asked)).free_symbols
-    late = {n for n, s in symbols.items() if s in where}
-    return _parametric(doc, space, parameters.without(late), functions) if late else problem
+    symbols_in_places = sp.Tuple(*(names.values[n] for n in values_in_places.accessed)).free_symbols
+    used_in_places = {n for n, s in symbols.items() if s in symbols_in_places}
+    return (
+        _parametric(doc, space, parameters.without(used_in_places), functions) if used_in_places else problem
+    )
 
 
 def _names_of(
     doc: Document,
-    space: TextSpace,
+    space: DomainContext,
     parameters: Parameters,
     problem: Problem,
     functions: Mapping[str, PointFunction],
 ) -> Names:
-    """The names of a problem that was read, with its parameters as symbols."""
+    """Return the names of a problem that was built, with its parameters as symbols."""
     known = dict(parameters.values) | {str(s): s for s in problem.parameters}
     for name, text in parameters.texts.items():
-        known[name] = Texts(doc, Names({}, values=known)).scalar(("parameters", name), text)
+        known[name] = ExpressionReader(doc, Names({}, values=known)).scalar(("parameters", name), text)
     return _with_definitions(doc, space, known, functions)
 
 
 def _with_definitions(
-    doc: Document, space: TextSpace, values: dict[str, Any], functions: Mapping[str, PointFunction]
+    doc: Document, space: DomainContext, values: dict[str, Any], functions: Mapping[str, PointFunction]
 ) -> Names:
-    """The names, with abbreviations that may use everything before them."""
+    """Return the names extended by [definitions], each of which may use those before it."""
     base = space.names
     table = doc.table(("definitions",), doc.values.get("definitions", {}))
     known = dict(values)
     for path, name in [(("parameters", n), n) for n in values]:
         check_new(doc, path, name, [*base.coordinates, *base.unknowns])
         _names(doc, path, base, {name: values[name]}, functions)
-    check_count(doc, ("definitions",), table)
+    check_entry_count(doc, ("definitions",), table)
     for name, value in table.items():
         path = ("definitions", name)
         check_new(doc, path, name, [*base.coordinates, *base.unknowns, *known])
         names = _names(doc, path, base, known, functions)
-        known[name] = Texts(doc, names).expression(path, value)
-        _names(doc, path, base, known, functions)  # whatever is wrong with the name is wrong here
+        known[name] = ExpressionReader(doc, names).expression(path, value)
+        _names(doc, path, base, known, functions)  # reports an invalid name at its definition
     return _names(doc, ("definitions",), base, known, functions)
 
 
 def _names(
-    doc: Document, path: Path, base: Names, values: dict[str, Any], functions: Mapping[str, PointFunction]
+    doc: Document, path: KeyPath, base: Names, values: dict[str, Any], functions: Mapping[str, PointFunction]
 ) -> Names:
-    with doc.at(path, key=True):
-        return Names(base.coordinates, base.unknowns, base.time, dict(values), functions, base.places)
+    with doc.locate_errors(path, key=True):
+        return Names(
+            base.coordinates, base.unknowns, base.time, dict(values), functions, base.inside_relations
+        )
 
 
-def _problem(doc: Document, space: TextSpace, texts: Texts, parameters: dict[Any, Any]) -> Problem:
-    equations = read_equations(texts)
-    conditions = read_conditions(texts, space)
+def _problem(
+    doc: Document, space: DomainContext, reader: ExpressionReader, parameters: dict[Any, Any]
+) -> Problem:
+    equations = read_equations(reader)
+    conditions = read_conditions(reader, space)
     used = {s: v for s, v in parameters.items() if s in _symbols_of(equations, conditions)}
     try:
         problem = Problem(space.domain, [e for _, e in equations], [c for _, c in conditions], used)
     except ProblemError as error:
-        raise doc.within(error, _origin(error, equations, conditions)) from None
+        raise doc.located_error(error, _path_of_error(error, equations, conditions)) from None
     for i, (name, unknown) in enumerate(space.names.unknowns.items()):
         if unknown not in problem.unknowns:
-            remedy = f"Add an equation for {name}, or leave it out."
-            raise doc.refusal(("unknowns", i), "unknowns that stand in an equation", name, remedy)
+            remedy = f"Add an equation for {name}, or remove it."
+            raise doc.error_at(("unknowns", i), "unknowns that occur in an equation", name, remedy)
     return problem
 
 
-def _symbols_of(equations: list[tuple[Path, Any]], conditions: list[tuple[Path, Any]]) -> set[Any]:
+def _symbols_of(equations: list[tuple[KeyPath, Any]], conditions: list[tuple[KeyPath, Any]]) -> set[Any]:
     out: set[Any] = set()
     for _, statement in (*equations, *conditions):
-        parts = [statement, *vars(statement).values()] if not isinstance(statement, sp.Basic) else [statement]
-        out |= {s for p in parts if isinstance(p, sp.Basic) for s in p.free_symbols}
+        declared = (
+            [statement, *vars(statement).values()] if not isinstance(statement, sp.Basic) else [statement]
+        )
+        out |= {s for p in declared if isinstance(p, sp.Basic) for s in p.free_symbols}
     return out
 
 
-def _origin(
-    error: ProblemError, equations: list[tuple[Path, Any]], conditions: list[tuple[Path, Any]]
-) -> Path:
-    """The part of the file that an error of `Problem` speaks of."""
+def _path_of_error(
+    error: ProblemError, equations: list[tuple[KeyPath, Any]], conditions: list[tuple[KeyPath, Any]]
+) -> KeyPath:
+    """Return the path in the file that an error of `Problem` refers to."""
     labels = [(c.label, path) for path, c in conditions]
     labels += [(f"equation {i + 1}", path) for i, (path, _) in enumerate(equations)]
     labels += [(("equation" if len(equations) == 1 else "equations"), equations[0][0])]
@@ -287,18 +297,18 @@ def _origin(
     return max(matching, key=lambda m: m[0])[1] if matching else ("equations",)
 
 
-def _stand_ins(text: str) -> dict[str, PointFunction]:
-    return {name: _absent(name) for name in re.findall(r"python\(([A-Za-z][A-Za-z0-9_]{0,63})", text)}
+def _placeholders(text: str) -> dict[str, PointFunction]:
+    return {name: _placeholder(name) for name in re.findall(r"python\(([A-Za-z][A-Za-z0-9_]{0,63})", text)}
 
 
-def _absent(name: str) -> PointFunction:
-    def absent(*coordinates: Any) -> Any:
+def _placeholder(name: str) -> PointFunction:
+    def placeholder(*coordinates: Any) -> Any:
         raise ProblemError(
             f"python({name})",
             expected="the Python function of this name",
-            got="a stand-in, since a file holds no code",
+            got="a placeholder, since a file contains no code",
             remedy=f'Read the problem with functions={{"{name}": …}}.',
         )
 
-    absent.__name__ = name
-    return absent
+    placeholder.__name__ = name
+    return placeholder

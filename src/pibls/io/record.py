@@ -1,4 +1,4 @@
-"""{"tol": 1e-10, …}: the entries of a file's header, each checked for its kind when it is taken."""
+"""Access to the JSON header of a saved file, with a type check for each entry."""
 
 from __future__ import annotations
 
@@ -7,90 +7,98 @@ from collections.abc import Mapping
 from typing import Any
 
 from pibls.errors import ProblemError
-from pibls.text.pointing import printable
+from pibls.text.errors import printable
 
-_SPELLED = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
-def damaged(file: str, expected: str, got: str) -> ProblemError:
-    """The error for a file that is one of ours, but not as we write them."""
-    remedy = "The file is damaged or cut off: take a copy, or solve and save again."
+def damaged_file(file: str, expected: str, got: str) -> ProblemError:
+    """Return the error for a solution file with invalid contents."""
+    remedy = "The file is damaged or truncated: restore it from a copy, or solve and save again."
     return ProblemError(file, expected=expected, got=got, remedy=remedy)
 
 
-def plain(number: float) -> float | str:
-    """A number as JSON can hold it: infinities and NaN as words."""
+def json_number(number: float) -> float | str:
+    """Return a number for JSON: infinities and NaN as strings."""
     value = float(number)
     return value if math.isfinite(value) else str(value)
 
 
 class Record:
-    """A JSON object with a name for messages."""
+    """A JSON object with a name for messages; the methods return entries of the requested type."""
 
     def __init__(self, file: str, name: str, values: Any) -> None:
         if not isinstance(values, dict):
-            raise damaged(file, f"{name} to be a table", _shown(values))
+            raise damaged_file(file, f"a table for {name}", _describe(values))
         self.file = file
         self.name = name
         self.values: Mapping[str, Any] = values
 
-    def refusal(self, key: str, expected: str) -> ProblemError:
-        """The error about one entry."""
-        got = _shown(self.values[key]) if key in self.values else "nothing"
-        return damaged(self.file, f"{self.name}, {key}: {expected}", got)
+    def error_at(self, key: str, expected: str) -> ProblemError:
+        """Return the error about one entry."""
+        got = _describe(self.values[key]) if key in self.values else "nothing"
+        return damaged_file(self.file, f"{self.name}, {key}: {expected}", got)
 
     def text(self, key: str) -> str:
+        """Return a string."""
         value = self.values.get(key)
         if not isinstance(value, str):
-            raise self.refusal(key, "text")
+            raise self.error_at(key, "text")
         return value
 
     def number(self, key: str) -> float:
+        """Return a float; infinities and NaN are saved as strings."""
         value = self.values.get(key)
-        if isinstance(value, str) and value in _SPELLED:
-            return _SPELLED[value]
+        if isinstance(value, str) and value in _NON_FINITE:
+            return _NON_FINITE[value]
         if not isinstance(value, float):
-            raise self.refusal(key, "a number")
+            raise self.error_at(key, "a number")
         return value
 
     def flag(self, key: str) -> bool:
+        """Return a boolean."""
         value = self.values.get(key)
         if not isinstance(value, bool):
-            raise self.refusal(key, "true or false")
+            raise self.error_at(key, "true or false")
         return value
 
-    def whole(self, key: str, *, most: int | None = None) -> int:
-        """A whole number of at least 0."""
+    def integer(self, key: str, *, maximum: int | None = None) -> int:
+        """Return a non-negative integer."""
         value = self.values.get(key)
-        if not _is_whole(value, most):
-            raise self.refusal(key, f"a whole number from 0{f' to {most}' if most is not None else ''}")
+        if not _is_integer(value, maximum):
+            raise self.error_at(
+                key, f"a whole number from 0{f' to {maximum}' if maximum is not None else ''}"
+            )
         return int(value)  # type: ignore[arg-type]
 
-    def wholes(self, key: str, *, most: int) -> list[int]:
-        """Some of them."""
+    def integers(self, key: str, *, maximum: int) -> list[int]:
+        """Return a list of non-negative integers."""
         values = self.entries(key)
-        if not all(_is_whole(v, most) for v in values):
-            raise self.refusal(key, f"whole numbers from 0 to {most}")
+        if not all(_is_integer(v, maximum) for v in values):
+            raise self.error_at(key, f"whole numbers from 0 to {maximum}")
         return values
 
     def entries(self, key: str) -> list[Any]:
+        """Return a list."""
         value = self.values.get(key)
         if not isinstance(value, list):
-            raise self.refusal(key, "a list")
+            raise self.error_at(key, "a list")
         return value
 
     def record(self, key: str) -> Record:
+        """Return a nested object."""
         return Record(self.file, key, self.values.get(key))
 
     def records(self, key: str) -> list[Record]:
+        """Return a list of nested objects."""
         return [Record(self.file, f"{key}[{i + 1}]", v) for i, v in enumerate(self.entries(key))]
 
 
-def _is_whole(value: Any, most: int | None) -> bool:
-    return type(value) is int and value >= 0 and (most is None or value <= most)
+def _is_integer(value: Any, maximum: int | None) -> bool:
+    return type(value) is int and value >= 0 and (maximum is None or value <= maximum)
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return "a table" if isinstance(value, dict) else "a list"
     return printable(str(value)[:40]) if value is not None else "nothing"

@@ -1,4 +1,4 @@
-"""equations and [[conditions]] → what `Problem` takes, each with the path that it came from."""
+"""Reading of equations and [[conditions]], each with its path in the document."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import sympy as sp
 
 from pibls.errors import ProblemError
-from pibls.io.document import Document, kind_of
-from pibls.io.places import Path
-from pibls.io.space import TextSpace
+from pibls.io.document import Document, describe
+from pibls.io.domain_reader import DomainContext
+from pibls.io.offsets import KeyPath
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Robin
-from pibls.text import Names, nearest, parse_equations, parse_expression, parse_relation
+from pibls.text import Names, did_you_mean, parse_equations, parse_expression, parse_relation
 
 MAX_STATEMENTS = 200
-"""Equations, and conditions."""
+"""Maximum number of equations, and of conditions."""
 
-KINDS: dict[str, tuple[str, ...]] = {
+CONDITION_KINDS: dict[str, tuple[str, ...]] = {
     "dirichlet": ("value", "on"),
     "neumann": ("value", "on"),
     "robin": ("alpha", "beta", "value", "on"),
@@ -27,61 +27,61 @@ KINDS: dict[str, tuple[str, ...]] = {
     "initial": ("value",),
     "equation": ("on",),
 }
-"""The kinds of conditions, and what else each of them says; only ``on`` may be left out."""
+"""Kind of condition → its other keys, of which only ``on`` is optional."""
 
 
 @dataclass(frozen=True)
-class Texts:
-    """Reads the values of a document in its names."""
+class ExpressionReader:
+    """Reads the expressions of a document."""
 
     doc: Document
     names: Names
-    places: Names | None = None
-    """The names where a number is needed, as in ``on``: parameters by their values."""
+    numeric_names: Names | None = None
+    """The names where numbers are needed, as in ``on``, with values for parameters."""
 
     @property
-    def fixed(self) -> Texts:
-        """Reads where a number is needed."""
-        return self if self.places is None else Texts(self.doc, self.places)
+    def numeric(self) -> ExpressionReader:
+        """The reader where numbers are needed."""
+        return self if self.numeric_names is None else ExpressionReader(self.doc, self.numeric_names)
 
-    def expression(self, path: Path, value: Any) -> Any:
-        """A number, or text that is one expression or vector."""
+    def expression(self, path: KeyPath, value: Any) -> Any:
+        """Read a number, or text with an expression or vector."""
         if isinstance(value, bool) or not isinstance(value, (int, Decimal, str)):
-            raise self.doc.refusal(
-                path, "a number, or text in quotes", kind_of(value), 'Write 0.5, or "sin(x)".'
+            raise self.doc.error_at(
+                path, "a number, or an expression in quotes", describe(value), 'Write 0.5, or "sin(x)".'
             )
         if isinstance(value, int) and value.bit_length() > 1024:
-            raise self.doc.refusal(path, "a number below 1e308", "a longer one", "Write a shorter one.")
+            raise self.doc.error_at(path, "a number below 1e308", "a larger one", "Rescale it.")
         if isinstance(value, Decimal) and not value.is_finite():
-            raise self.doc.refusal(path, "a finite number", str(value), "Write a number.")
-        with self.doc.at(path):
+            raise self.doc.error_at(path, "a finite number", str(value), "Write a finite number.")
+        with self.doc.locate_errors(path):
             return parse_expression(str(value), self.names, argument=self.doc.name(path))
 
-    def scalar(self, path: Path, value: Any) -> Any:
-        """A number, or text that is one expression."""
+    def scalar(self, path: KeyPath, value: Any) -> Any:
+        """Read a number, or text with a scalar expression."""
         found = self.expression(path, value)
         if isinstance(found, tuple):
-            raise self.doc.refusal(path, "one value", "a vector", "Write one component.")
+            raise self.doc.error_at(path, "a scalar", "a vector", "Write one component.")
         return found
 
-    def constant(self, path: Path, value: Any) -> Any:
-        """A number, or text that is one."""
+    def constant(self, path: KeyPath, value: Any) -> Any:
+        """Read a number, or text that evaluates to one."""
         found = self.scalar(path, value)
         if found.free_symbols:
             got = ", ".join(sorted(map(str, found.free_symbols)))
-            raise self.doc.refusal(
-                path, "a constant", f"something with {got}", "Coordinates have no value here."
+            raise self.doc.error_at(
+                path, "a constant", f"an expression with {got}", "Write it without coordinates."
             )
         return found
 
-    def equations(self, path: Path, value: Any) -> tuple[Any, ...]:
-        """One equation, or one for each component."""
+    def equations(self, path: KeyPath, value: Any) -> tuple[Any, ...]:
+        """Read an equation; returns one per component of a vector equation."""
         text = self.doc.string(path, value)
-        with self.doc.at(path):
+        with self.doc.locate_errors(path):
             return parse_equations(text, self.names, argument=self.doc.name(path))
 
-    def value(self, path: Path, value: Any) -> Any:
-        """The value of a condition: an expression, or a Python function of the coordinates."""
+    def value(self, path: KeyPath, value: Any) -> Any:
+        """Read the value of a condition: an expression, or a Python function of the coordinates."""
         if isinstance(value, str):
             name = value.strip().removeprefix("python(").removesuffix(")").strip()
             if value.strip() == f"python({name})" and name in self.names.functions:
@@ -89,117 +89,132 @@ class Texts:
         return self.scalar(path, value)
 
 
-def read_equations(texts: Texts) -> list[tuple[Path, Any]]:
-    """The equations of a document."""
-    doc, given = texts.doc, texts.doc.values.get("equations")
+def read_equations(reader: ExpressionReader) -> list[tuple[KeyPath, Any]]:
+    """Read the equations of a document."""
+    doc, given = reader.doc, reader.doc.values.get("equations")
     items = [given] if isinstance(given, str) else given
     if not isinstance(items, list) or not items:
         remedy = 'Write equations = ["laplacian(u) = 0"] at the top of the file.'
-        raise doc.refusal(
-            ("equations",), "a list of equations", "none" if given is None else kind_of(given), remedy
+        raise doc.error_at(
+            ("equations",), "a list of equations", "none" if given is None else describe(given), remedy
         )
-    check_count(doc, ("equations",), items)
-    out: list[tuple[Path, Any]] = []
+    check_entry_count(doc, ("equations",), items)
+    out: list[tuple[KeyPath, Any]] = []
     for i, text in enumerate(items):
-        path: Path = ("equations",) if isinstance(given, str) else ("equations", i)
-        out += [(path, equation) for equation in texts.equations(path, text)]
+        path: KeyPath = ("equations",) if isinstance(given, str) else ("equations", i)
+        out += [(path, equation) for equation in reader.equations(path, text)]
     return out
 
 
-def read_conditions(texts: Texts, space: TextSpace) -> list[tuple[Path, Any]]:
-    """The conditions of a document."""
-    doc, items = texts.doc, texts.doc.values.get("conditions")
+def read_conditions(reader: ExpressionReader, space: DomainContext) -> list[tuple[KeyPath, Any]]:
+    """Read the conditions of a document."""
+    doc, items = reader.doc, reader.doc.values.get("conditions")
     if not isinstance(items, list) or not items:
-        remedy = 'Write [[conditions]], dirichlet = "u", value = 0, on three lines.'
-        raise doc.refusal(
-            ("conditions",), "at least one condition", "none" if items is None else kind_of(items), remedy
+        remedy = 'Write [[conditions]], dirichlet = "u" and value = 0 on three lines.'
+        raise doc.error_at(
+            ("conditions",), "at least one condition", "none" if items is None else describe(items), remedy
         )
-    check_count(doc, ("conditions",), items)
-    out: list[tuple[Path, Any]] = []
+    check_entry_count(doc, ("conditions",), items)
+    out: list[tuple[KeyPath, Any]] = []
     for i, item in enumerate(items):
-        path: Path = ("conditions", i)
-        with doc.at(path):
-            out += [(path, c) for c in _condition(texts, space, path, doc.table(path, item))]
+        path: KeyPath = ("conditions", i)
+        with doc.locate_errors(path):
+            out += [(path, c) for c in _condition(reader, space, path, doc.table(path, item))]
     return out
 
 
-def check_count(doc: Document, path: Path, items: Sized) -> None:
-    """So many are read, and no more: each takes a moment."""
+def check_entry_count(doc: Document, path: KeyPath, items: Sized) -> None:
+    """Check that a list does not exceed `MAX_STATEMENTS` entries."""
     if len(items) > MAX_STATEMENTS:
-        raise doc.refusal(path, f"at most {MAX_STATEMENTS}", f"{len(items)}", "Write fewer.")
+        raise doc.error_at(path, f"at most {MAX_STATEMENTS} entries", f"{len(items)}", "Remove some.")
 
 
-def _condition(texts: Texts, space: TextSpace, path: Path, table: Mapping[str, Any]) -> list[Any]:
-    doc = texts.doc
-    kinds = [k for k in KINDS if k in table]
+def _condition(
+    reader: ExpressionReader, space: DomainContext, path: KeyPath, table: Mapping[str, Any]
+) -> list[Any]:
+    doc = reader.doc
+    kinds = [k for k in CONDITION_KINDS if k in table]
     if len(kinds) != 1:
-        strange = next((nearest(k, KINDS) for k in table if k not in KINDS and nearest(k, KINDS)), "")
+        suggestion = next(
+            (
+                did_you_mean(k, CONDITION_KINDS)
+                for k in table
+                if k not in CONDITION_KINDS and did_you_mean(k, CONDITION_KINDS)
+            ),
+            "",
+        )
         got = " and ".join(kinds) or ", ".join(list(table)[:5]) or "nothing"
-        misspelt = [k for k in table if k not in KINDS and nearest(k, KINDS)]
-        place = (*path, misspelt[0]) if misspelt and not kinds else path
-        raise doc.refusal(
+        misspelled = [k for k in table if k not in CONDITION_KINDS and did_you_mean(k, CONDITION_KINDS)]
+        place = (*path, misspelled[0]) if misspelled and not kinds else path
+        raise doc.error_at(
             place,
-            f"one kind of condition ({', '.join(KINDS)})",
+            f"one kind of condition ({', '.join(CONDITION_KINDS)})",
             got,
-            f"{strange}Name one kind in each.",
+            f"{suggestion}Write one kind per condition.",
             key=True,
         )
     kind = kinds[0]
-    doc.table(path, table, (kind, *KINDS[kind]))
-    for needed in KINDS[kind]:
+    doc.table(path, table, (kind, *CONDITION_KINDS[kind]))
+    for needed in CONDITION_KINDS[kind]:
         if needed != "on" and needed not in table:
-            raise doc.refusal(
-                path, f"{needed} in a {kind} condition", "none", f"Write {needed} = …", key=True
-            )
-    on = _place(texts, space, (*path, "on"), table.get("on"))
+            raise doc.error_at(path, f"{needed} in a {kind} condition", "none", f"Add {needed} = …", key=True)
+    on = _read_on(reader, space, (*path, "on"), table.get("on"))
     if kind == "equation":
-        return [Condition(e, on) for e in texts.equations((*path, kind), table[kind])]
-    subject = texts.scalar((*path, kind), doc.string((*path, kind), table[kind]))
+        return [Condition(e, on) for e in reader.equations((*path, kind), table[kind])]
+    subject = reader.scalar((*path, kind), doc.string((*path, kind), table[kind]))
     if kind == "periodic":
         name = doc.string((*path, "coordinate"), table["coordinate"])
-        if name not in texts.names.coordinates:
-            remedy = nearest(name, texts.names.coordinates) + f"Valid: {', '.join(texts.names.coordinates)}."
-            raise doc.refusal((*path, "coordinate"), "a coordinate", f"'{name[:64]}'", remedy)
-        return [Periodic(subject, texts.names.coordinates[name])]
-    value = texts.value((*path, "value"), table["value"])
+        if name not in reader.names.coordinates:
+            remedy = (
+                did_you_mean(name, reader.names.coordinates)
+                + f"Coordinates are {', '.join(reader.names.coordinates)}."
+            )
+            raise doc.error_at((*path, "coordinate"), "a coordinate", f"'{name[:64]}'", remedy)
+        return [Periodic(subject, reader.names.coordinates[name])]
+    value = reader.value((*path, "value"), table["value"])
     if kind == "initial":
         return [Initial(subject, value)]
     if kind == "robin":
-        alpha, beta = (texts.value((*path, k), table[k]) for k in ("alpha", "beta"))
+        alpha, beta = (reader.value((*path, k), table[k]) for k in ("alpha", "beta"))
         return [Robin(subject, value, alpha, beta, on)]
     return [(Dirichlet if kind == "dirichlet" else Neumann)(subject, value, on)]
 
 
-def _level(number: Any) -> Any:
-    """Python's own numbers where they say the same, as most people write a point."""
+def _python_number(number: Any) -> Any:
+    """Return an int or float if it equals the SymPy number; else the number itself."""
     if isinstance(number, sp.Integer):
         return int(number)
     return float(number) if isinstance(number, sp.Float) and float(number) == number else number
 
 
-def _place(texts: Texts, space: TextSpace, path: Path, value: Any) -> Any:
-    """Where: nothing, a relation, a point { x = 0, y = 0 }, or the name of a shape."""
-    doc, coordinates = texts.doc, texts.names.coordinates
+def _read_on(reader: ExpressionReader, space: DomainContext, path: KeyPath, value: Any) -> Any:
+    """Read ``on``: absent, a relation, a point { x = 0, y = 0 }, or the name of a shape."""
+    doc, coordinates = reader.doc, reader.names.coordinates
     if value is None:
         return None
     if isinstance(value, dict):
         doc.table(path, value, coordinates)
-        return {coordinates[k]: _level(texts.fixed.constant((*path, k), v)) for k, v in value.items()}
+        return {
+            coordinates[k]: _python_number(reader.numeric.constant((*path, k), v)) for k, v in value.items()
+        }
     text = doc.string(path, value)
     if text.strip() in space.shapes:
         return space.shapes[text.strip()]
     try:
-        relation = parse_relation(text, texts.fixed.names, argument=doc.name(path))
+        relation = parse_relation(text, reader.numeric.names, argument=doc.name(path))
     except ProblemError as error:
         if text.strip().isidentifier() and text.strip() not in ("true", "false"):
             known = ", ".join(space.shapes)
-            raise doc.refusal(
-                path, f"a relation such as x = 0, or a shape ({known})", text.strip()[:64], "Compare it."
+            raise doc.error_at(
+                path,
+                f"a relation such as x = 0, or a shape ({known})",
+                text.strip()[:64],
+                "Write a comparison.",
             ) from None
-        raise doc.within(error, path) from None
-    strange = relation.free_symbols - set(coordinates.values())
-    if strange or relation.atoms(sp.Function) & set(texts.names.unknowns.values()):
-        raise doc.refusal(
+        raise doc.located_error(error, path) from None
+    other_symbols = relation.free_symbols - set(coordinates.values())
+    if other_symbols or relation.atoms(sp.Function) & set(reader.names.unknowns.values()):
+        raise doc.error_at(
             path, "a relation over the coordinates", "one with an unknown", "Use coordinates only."
         )
     return relation

@@ -1,4 +1,4 @@
-"""Symbols by name and by what SymPy may assume of them: x, "θ" called theta, "x > 0"."""
+"""Names and SymPy assumptions of symbols: the sections [names] and [assumptions]."""
 
 from __future__ import annotations
 
@@ -9,61 +9,66 @@ import sympy as sp
 
 from pibls.errors import ProblemError
 
-FACTS = (
+ASSUMPTIONS = (
     "real", "positive", "nonnegative", "negative", "nonpositive", "nonzero", "zero", "finite", "infinite",
     "extended_real", "extended_positive", "extended_nonnegative", "extended_negative",
     "extended_nonpositive", "extended_nonzero", "complex", "hermitian", "antihermitian", "imaginary",
     "integer", "noninteger", "rational", "irrational", "algebraic", "transcendental", "even", "odd",
     "prime", "composite",
 )  # fmt: skip
-"""What can be assumed; each may be preceded by "not"."""
+"""The assumptions, each of which may be preceded by "not"."""
 
-_MARKS = "_{}^\\"
-"""What a symbol's own name may hold besides letters and digits: v_{max}, \\theta."""
+_EXTRA_CHARACTERS = "_{}^\\"
+"""Characters of a symbol name besides letters and digits: v_{max}, \\theta."""
 
 
-def assumed(words: list[str], argument: str) -> dict[str, bool]:
-    """{"real": True, "zero": False} from ["real", "not zero"]."""
+def parse_assumptions(words: list[str], argument: str) -> dict[str, bool]:
+    """Return {"real": True, "zero": False} for ["real", "not zero"]."""
     out = {}
     for word in words:
-        fact = word.removeprefix("not ")
-        if fact not in FACTS:
+        assumption = word.removeprefix("not ")
+        if assumption not in ASSUMPTIONS:
             raise ProblemError(
-                argument, expected=f"words such as {', '.join(FACTS[:5])}", got=word, remedy="Leave it out."
+                argument,
+                expected=f"an assumption of SymPy such as {', '.join(ASSUMPTIONS[:5])}",
+                got=word,
+                remedy="Remove it.",
             )
-        out[fact] = not word.startswith("not ")
+        out[assumption] = not word.startswith("not ")
     return out
 
 
-def facts_of(symbol: Any) -> list[str]:
-    """The fewest words that make the same symbol again; none for a plain one."""
-    return _fewest(symbol.assumptions0, lambda facts: sp.Symbol(symbol.name, **facts) == symbol)
+def assumption_words(symbol: Any) -> list[str]:
+    """Return the fewest assumptions that reproduce a symbol; empty for a plain one."""
+    return _minimal_words(
+        symbol.assumptions0, lambda assumptions: sp.Symbol(symbol.name, **assumptions) == symbol
+    )
 
 
-def facts_of_function(u: Any) -> list[str]:
-    """The same for an unknown, such as sympy.Function("u", real=True)(x)."""
-    known = {k: v for k in FACTS if (v := getattr(u, f"is_{k}", None)) is not None}
-    return _fewest(known, lambda facts: sp.Function(str(u.func), **facts) == u.func)
+def function_assumption_words(u: Any) -> list[str]:
+    """Return the fewest assumptions that reproduce an unknown such as sympy.Function("u", real=True)(x)."""
+    known = {k: v for k in ASSUMPTIONS if (v := getattr(u, f"is_{k}", None)) is not None}
+    return _minimal_words(known, lambda assumptions: sp.Function(str(u.func), **assumptions) == u.func)
 
 
-def _fewest(known: Mapping[str, Any], makes_it: Callable[[dict[str, bool]], bool]) -> list[str]:
-    facts = {k: bool(v) for k, v in known.items() if k in FACTS}
-    for fact in FACTS:
-        if facts.get(fact) and makes_it({fact: True}):
-            return [fact]
-    for fact in reversed(FACTS):
-        rest = {k: v for k, v in facts.items() if k != fact}
-        if makes_it(rest):
-            facts = rest
-    return [k if v else f"not {k}" for k, v in facts.items()]
+def _minimal_words(known: Mapping[str, Any], reproduces: Callable[[dict[str, bool]], bool]) -> list[str]:
+    assumptions = {k: bool(v) for k, v in known.items() if k in ASSUMPTIONS}
+    for assumption in ASSUMPTIONS:
+        if assumptions.get(assumption) and reproduces({assumption: True}):
+            return [assumption]
+    for assumption in reversed(ASSUMPTIONS):
+        rest = {k: v for k, v in assumptions.items() if k != assumption}
+        if reproduces(rest):
+            assumptions = rest
+    return [k if v else f"not {k}" for k, v in assumptions.items()]
 
 
-def own_name(name: str, argument: str) -> str:
-    """A name that a symbol may have, but that is not a name of the language."""
-    if not 0 < len(name) <= 64 or not all(c.isalnum() or c in _MARKS for c in name):
+def check_symbol_name(name: str, argument: str) -> str:
+    """Check the name of a SymPy symbol and return it."""
+    if not 0 < len(name) <= 64 or not all(c.isalnum() or c in _EXTRA_CHARACTERS for c in name):
         raise ProblemError(
             argument,
-            expected=f"a name of at most 64 letters, digits and {' '.join(_MARKS)}",
+            expected=f"a name of at most 64 letters, digits and {' '.join(_EXTRA_CHARACTERS)}",
             got=repr(name)[:80],
             remedy="Rename the symbol.",
         )

@@ -1,7 +1,7 @@
-r"""[E O; E -O] w = b: rows at places and at their images, columns that are even and odd under the inversion.
+r"""Matrices [E O; E -O] of even and odd functions at points and at their images under a point reflection.
 
-Sums and differences of such rows know one half of the columns each: two least-squares problems of half the
-size, a quarter of the work, and exactly the same solution.
+Sums and differences of such rows involve one half of the columns each: two least-squares problems of half the
+size with exactly the same solution, at a quarter of the work.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.caching import cached_property
-from pibls.linalg.matrix import Structured
+from pibls.linalg.matrix import StructuredMatrix
+from pibls.runtime.caching import cached_property
 
 if TYPE_CHECKING:
     from pibls.linalg.ridge_qr import RidgeQRFactorization
 
 
 @dataclass(frozen=True)
-class EvenOdd(Structured):
-    """The rows of the places, [E O]: as many even columns as odd ones.
+class EvenOdd(StructuredMatrix):
+    """The matrix [E O; E -O], stored as ``half`` = [E O]; as many even columns as odd ones.
 
     >>> A = EvenOdd(np.array([[1.0, 2.0]]))
     >>> A @ np.array([1.0, 1.0])
@@ -52,7 +52,7 @@ class EvenOdd(Structured):
     def row_norms(self) -> Array:
         return np.tile(np.sqrt(np.einsum("ij,ij->i", self.half, self.half)), 2)
 
-    def ridged(self, solver: Any, scale: Array, cond: float) -> Any:
+    def factor_ridge(self, solver: Any, scale: Array, cond: float) -> Any:
         rows, every = scale[: len(self.half)], np.arange(len(self.half))
         return EvenOddFactorization(*(solver.factor_rows(part, every, rows, cond) for part in self.parts))
 
@@ -64,7 +64,7 @@ def _halves(A: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class EvenOddFactorization:
-    """The factors of E and of O, each of rows that count twice."""
+    """The factors of E and of O."""
 
     even: RidgeQRFactorization
     odd: RidgeQRFactorization
@@ -75,9 +75,9 @@ class EvenOddFactorization:
 
     def apply(self, b: Array) -> Array:
         m = len(b) // 2
-        places, images = b[:m], b[m:]
+        direct, images = b[:m], b[m:]
         return np.concatenate(
-            [self.even.apply(0.5 * (places + images)), self.odd.apply(0.5 * (places - images))]
+            [self.even.apply(0.5 * (direct + images)), self.odd.apply(0.5 * (direct - images))]
         )
 
     def leverage(self, values: Array) -> Array:
@@ -86,6 +86,6 @@ class EvenOddFactorization:
 
     def influence(self, values: Array, changes: Array) -> Array:
         even, odd = _halves(values)
-        e, o = 0.5 * self.even.pulled(even), 0.5 * self.odd.pulled(odd)
-        places, images = np.split(changes, 2)
-        return np.asarray(np.abs(e + o) @ places + np.abs(e - o) @ images)
+        e, o = 0.5 * self.even.sensitivity(even), 0.5 * self.odd.sensitivity(odd)
+        direct, images = np.split(changes, 2)
+        return np.asarray(np.abs(e + o) @ direct + np.abs(e - o) @ images)

@@ -1,9 +1,8 @@
-r"""(A₁ ⊗ I ⊗ I + I ⊗ A₂ ⊗ I + I ⊗ I ⊗ A₃) w = r: one matrix for each axis, each factored by itself.
+r"""Fast diagonalisation of Kronecker sums (A₁ ⊗ I ⊗ I + I ⊗ A₂ ⊗ I + I ⊗ I ⊗ A₃) w = r.
 
-A matrix that is symmetric after a scaling by its weights has orthonormal eigenvectors; along such an axis the
-sum falls apart into numbers. Any other is brought to triangular form (Schur), and the sum is
-solved by substitution: convection makes eigenvectors that are useless as a basis. N³ operations in the plane,
-N⁴ in space, for N² and N³ unknowns.
+A matrix that is symmetric after scaling by its weights has orthonormal eigenvectors and is diagonalised. Any
+other matrix is reduced to triangular (Schur) form, and the sum is solved by substitution, because convection
+makes eigenvectors ill-conditioned. N³ operations for N² unknowns in the plane, N⁴ for N³ unknowns in space.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import numpy as np
 from scipy import linalg
 
 from pibls.arrays import Array
-from pibls.deadline import check_deadline
+from pibls.runtime.deadline import check_deadline
 
-_SYMMETRIC = 1e-7  # of the geometric mean of two diagonal entries
-_INDEPENDENT = 1e4  # condition of eigenvectors up to which they are used
+_MAX_ASYMMETRY = 1e-7  # relative to the geometric mean of two diagonal entries
+_MAX_EIGENVECTOR_CONDITION = 1e4  # above it, the Schur form is used
 
 
-def along(M: Any, U: Any, axis: int) -> Any:
-    """A matrix applied along an axis of an array."""
+def apply_along(M: Any, U: Any, axis: int) -> Any:
+    """Return the matrix M applied along an axis of the array U."""
     if axis + 1 < U.ndim and np.iscomplexobj(U) and not np.iscomplexobj(M):
-        parts = along(M, np.ascontiguousarray(U).view(np.float64), axis)  # half the work
+        parts = apply_along(M, np.ascontiguousarray(U).view(np.float64), axis)  # half the work
         return parts.view(np.complex128)
     if axis == 0:
         return (M @ U.reshape(U.shape[0], -1)).reshape(M.shape[0], *U.shape[1:])
@@ -37,73 +36,77 @@ def along(M: Any, U: Any, axis: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Axis:
-    """A = forth⁻¹ T forth, forth⁻¹ = back, with T diagonal or upper triangular."""
+class AxisFactors:
+    """A = F⁻¹ T F with F = ``forward``, F⁻¹ = ``backward``, and T diagonal or upper triangular."""
 
-    forth: Any = field(repr=False)
-    back: Any = field(repr=False)
+    forward: Any = field(repr=False)
+    backward: Any = field(repr=False)
     values: Any = field(repr=False)
     """The diagonal of T, the eigenvalues of A."""
     triangle: Any = field(default=None, repr=False)
-    """T where it is not diagonal."""
+    """T if it is not diagonal, else None."""
 
     @classmethod
-    def of(cls, A: Array, weights: Array, *, apart: bool) -> Axis:
-        """``apart`` asks for numbers along this axis, if eigenvectors are any good."""
+    def of(cls, A: Array, weights: Array, *, diagonalize: bool) -> AxisFactors:
+        """Factor A; ``diagonalize`` allows eigenvectors of nonsymmetric A if they are well-conditioned."""
         check_deadline()
         root = np.sqrt(weights)
         S = root[:, None] * A / root
         size = np.sqrt(np.abs(np.diag(S)))
         scale = np.maximum(np.outer(size, size), 1e-300)
-        if float((np.abs(S - S.T) / scale).max()) < _SYMMETRIC:
+        if float((np.abs(S - S.T) / scale).max()) < _MAX_ASYMMETRY:
             values, V = np.linalg.eigh(0.5 * (S + S.T))
             return cls(V.T * root, V / root[:, None], values)
-        if apart:
+        if diagonalize:
             values, V = np.linalg.eig(S)
-            if float(np.linalg.cond(V)) < _INDEPENDENT:
+            if float(np.linalg.cond(V)) < _MAX_EIGENVECTOR_CONDITION:
                 return cls(np.linalg.inv(V) * root, V / root[:, None], values)
-        T, Q = linalg.schur(S, output="complex" if apart else "real", check_finite=False)
-        values = np.diag(T) if apart else linalg.eigvals(T, check_finite=False)
+        T, Q = linalg.schur(S, output="complex" if diagonalize else "real", check_finite=False)
+        values = np.diag(T) if diagonalize else linalg.eigvals(T, check_finite=False)
         return cls(Q.conj().T * root, Q / root[:, None], values, T)
 
 
 @dataclass(frozen=True)
-class Kronecker:
-    """The factors of a sum of one matrix for each axis."""
+class KroneckerSum:
+    """The factors of a Kronecker sum of one matrix for each axis."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[AxisFactors, ...]
 
     @classmethod
-    def of(cls, matrices: Sequence[Array], weights: Sequence[Array], *, shifted: bool = False) -> Kronecker:
-        """``weights`` (N,) of each axis: those of a quadrature at its nodes.
+    def of(
+        cls, matrices: Sequence[Array], weights: Sequence[Array], *, shifted: bool = False
+    ) -> KroneckerSum:
+        """Factor the sum; ``weights`` (N,) of each axis are quadrature weights at its nodes.
 
-        With ``shifted``, sums with a complex number added will be solved too.
+        With ``shifted``, the sum plus a complex shift can be solved as well.
         """
         apart = len(matrices) != 2 or shifted
-        return cls(tuple(Axis.of(A, w, apart=apart) for A, w in zip(matrices, weights, strict=True)))
+        return cls(
+            tuple(AxisFactors.of(A, w, diagonalize=apart) for A, w in zip(matrices, weights, strict=True))
+        )
 
     @property
-    def sums(self) -> Any:
-        """The eigenvalues of the sum, (N₁, N₂, …)."""
+    def eigenvalues(self) -> Any:
+        """Eigenvalues of the sum, (N₁, N₂, …)."""
         d = len(self.axes)
         parts = [a.values.reshape((-1,) + (1,) * (d - 1 - i)) for i, a in enumerate(self.axes)]
         return sum(parts[1:], parts[0])
 
     def solve(self, R: Array) -> Array:
-        """w for a right side (N₁, N₂, …)."""
+        """Return w for a right-hand side (N₁, N₂, …)."""
         out: Any = R
         for i, axis in enumerate(self.axes):
-            out = along(axis.forth, out, i)
-        out = self.inner(out, 0.0)
+            out = apply_along(axis.forward, out, i)
+        out = self.solve_transformed(out, 0.0)
         for i, axis in enumerate(self.axes):
-            out = along(axis.back, out, i)
+            out = apply_along(axis.backward, out, i)
         return np.ascontiguousarray(out.real)
 
-    def inner(self, R: Any, shift: complex) -> Any:
-        """(T₁ + T₂ + … + shift) w = r, between `Axis.forth` and `Axis.back`."""
+    def solve_transformed(self, R: Any, shift: complex) -> Any:
+        """Solve (T₁ + T₂ + … + shift) w = r in transformed coordinates."""
         coupled = [i for i, a in enumerate(self.axes) if a.triangle is not None]
         if not coupled:
-            return R / (self.sums + shift if shift else self.sums)
+            return R / (self.eigenvalues + shift if shift else self.eigenvalues)
         if len(self.axes) == 2:
             first, second = map(_square, self.axes)
             if shift:
@@ -112,32 +115,32 @@ class Kronecker:
         return self._slices(R, coupled, shift)
 
     def _slices(self, R: Any, coupled: list[int], shift: complex) -> Any:
-        """Slice by slice along one axis, one that is not coupled if there is one."""
+        """Solve slice by slice along one axis, preferably one with diagonal T."""
         free = [i for i in range(len(self.axes)) if i not in coupled]
         last = (free or coupled)[-1]
         others = [a for i, a in enumerate(self.axes) if i != last]
         R = np.array(np.moveaxis(R, last, 0), dtype=complex)
         mine, values = self.axes[last], self.axes[last].values + shift
-        apart = all(a.triangle is None for a in others)
+        all_diagonal = all(a.triangle is None for a in others)
         total = others[0].values[:, None] + others[1].values
         first, second = (_square(a) for a in others)
         for k in range(len(R) - 1, -1, -1):
             if mine.triangle is not None and k + 1 < len(R):
                 R[k] -= np.tensordot(mine.triangle[k, k + 1 :], R[k + 1 :], axes=1)
-            if apart:
+            if all_diagonal:
                 R[k] /= total + values[k]
             else:
                 R[k] = _plane(first + values[k] * np.eye(len(first)), second, R[k])
         return np.moveaxis(R, 0, last)
 
 
-def _square(axis: Axis) -> Any:
+def _square(axis: AxisFactors) -> Any:
     return np.diag(axis.values) if axis.triangle is None else axis.triangle
 
 
 def _plane(S: Any, T: Any, R: Any) -> Any:
-    """S w + w Tᵀ = r for upper (quasi-)triangular S and T."""
-    # Backwards, the transpose of an upper triangle is an upper triangle again.
+    """Solve the Sylvester equation S w + w Tᵀ = r for upper (quasi-)triangular S and T."""
+    # In reversed order, the transpose of an upper triangle is an upper triangle.
     turned = np.ascontiguousarray(T.T[::-1, ::-1])
     kind = np.result_type(S, T, R)
     (trsyl,) = linalg.get_lapack_funcs(("trsyl",), dtype=kind)

@@ -1,4 +1,4 @@
-r"""min ‖b - A z‖ over z in span{b, A b, A² b, …}: GMRES, for an operator that is nearly the identity."""
+r"""GMRES: min ‖b - A z‖ over z in span{b, A b, A² b, …}, for a preconditioned operator A."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.deadline import go_on
+from pibls.runtime.deadline import check_deadline
 
 
 @dataclass(frozen=True)
-class Krylov:
-    """What was found, what is left of b, and in how many steps."""
+class GMRESResult:
+    """The approximate solution, its relative residual and the number of steps."""
 
     z: Array
-    left: float
+    relative_residual: float
     """‖b - A z‖ / ‖b‖."""
     steps: int
 
@@ -25,29 +25,29 @@ def gmres(
     A: Callable[[Array], Array],
     b: Array,
     *,
-    left: float,
-    most: int,
-    patience: int = 30,
-) -> Krylov:
-    """Steps until ‖b - A z‖ ≤ ``left`` ‖b‖, at most ``most``.
+    rtol: float,
+    max_steps: int,
+    stall_steps: int = 30,
+) -> GMRESResult:
+    """Iterate until ‖b - A z‖ ≤ ``rtol`` ‖b‖, at most ``max_steps`` steps.
 
-    It is given up where ``patience`` steps leave more than half of what was there.
+    It stops early if ``stall_steps`` steps do not halve the residual.
     """
     size = float(np.linalg.norm(b))
     if size == 0.0 or not np.isfinite(size):
-        return Krylov(np.zeros_like(b), 0.0 if size == 0.0 else np.inf, 0)
-    V = np.empty((most + 1, b.size))
+        return GMRESResult(np.zeros_like(b), 0.0 if size == 0.0 else np.inf, 0)
+    V = np.empty((max_steps + 1, b.size))
     V[0] = b.ravel() / size
-    H = np.zeros((most + 1, most))
+    H = np.zeros((max_steps + 1, max_steps))
     rotations: list[tuple[float, float]] = []
-    g = np.zeros(most + 1)
+    g = np.zeros(max_steps + 1)
     g[0] = size
     history = [1.0]
     k = 0
-    while k < most:
-        go_on(__name__)
+    while k < max_steps:
+        check_deadline(__name__)
         w = A(V[k].reshape(b.shape)).ravel()
-        for _ in (0, 1):  # twice is enough
+        for _ in (0, 1):  # one reorthogonalisation is enough
             h = V[: k + 1] @ w
             H[: k + 1, k] += h
             w = w - h @ V[: k + 1]
@@ -64,9 +64,9 @@ def gmres(
         g[k], g[k + 1] = c * g[k], -s * g[k]
         k += 1
         history.append(abs(g[k]) / size)
-        lost = k >= patience and history[k] > 0.5 * history[k - patience]
-        if history[k] <= left or lost or norm <= 1e-15 * r:
+        stalled = k >= stall_steps and history[k] > 0.5 * history[k - stall_steps]
+        if history[k] <= rtol or stalled or norm <= 1e-15 * r:
             break
         V[k] = w / norm
     y = np.linalg.solve(np.triu(H[:k, :k]), g[:k]) if k else np.empty(0)
-    return Krylov((y @ V[:k]).reshape(b.shape), history[-1], k)
+    return GMRESResult((y @ V[:k]).reshape(b.shape), history[-1], k)

@@ -1,6 +1,6 @@
-r"""A w, ‖aᵢ‖, share·A + (1 - share)·B: what solvers ask of a matrix, whatever it is made of.
+r"""Matrices with structure (dense, streamed, block-sparse, even and odd): the interface that solvers use.
 
-Where a matrix is one array, `as_matrix` lends it these methods; nothing else asks of what kind it is.
+`as_matrix` wraps an array, so that solvers treat all kinds alike.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.caching import cached_property
+from pibls.runtime.caching import cached_property
 
 if TYPE_CHECKING:
     from pibls.linalg.protocol import Factorization
 
 
-class Structured(ABC):
-    """A matrix that need not be one array: streamed, block-sparse, or in two halves."""
+class StructuredMatrix(ABC):
+    """Abstract matrix that need not be one array: streamed, block-sparse, or even and odd."""
 
     is_streamed = False
-    """Whether every pass over it makes its rows anew."""
+    """Whether every pass over the matrix recomputes its rows."""
     is_sparse = False
-    """Whether most of it is zero, and only the rest is held."""
+    """Whether only nonzero blocks are stored."""
 
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
 
     @property
     @abstractmethod
     def row_norms(self) -> Array:
-        """‖aᵢ‖."""
+        """Euclidean norms ‖aᵢ‖ of the rows."""
 
     @property
     def is_finite(self) -> bool:
-        """Whether no entry is infinite or undefined."""
+        """Whether all entries are finite."""
         return bool(np.isfinite(self.row_norms).all())
 
     @abstractmethod
@@ -47,34 +47,36 @@ class Structured(ABC):
 
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """All of it at once, for a solver that knows no other way."""
+        """Return the dense matrix, for solvers that need it."""
 
-    def times(self, S: Array) -> Array:
-        """A S for several columns, (rows, columns of S)."""
+    def multiply(self, S: Array) -> Array:
+        """Return A S, (rows, columns of S)."""
         return np.column_stack([self @ s for s in S.T])
 
-    def solutions(self, factors: Any, B: Array) -> Array:
-        """The least-squares solutions for all columns of B, by the factors of a matrix like this."""
+    def solve_columns(self, factors: Any, B: Array) -> Array:
+        """Return the least-squares solutions for all columns of B, given factors of such a matrix."""
         return np.column_stack([factors.apply(b) for b in B.T])
 
-    def mapped(self, function: Callable[[Array], Array], columns: int) -> Matrix:
-        """What a function of rows, any number of them at a time, makes of it."""
+    def map_rows(self, function: Callable[[Array], Array], columns: int) -> Matrix:
+        """Return ``function`` applied to blocks of rows, as a matrix with ``columns`` columns."""
         return function(np.asarray(self))
 
     def blend(self, other: Any, share: float) -> Matrix:
-        """share·A + (1 - share)·B, in place of A, for a B of the same kind."""
+        """Return share·A + (1 - share)·B for a matrix B of the same kind; A may be overwritten."""
         return share * np.asarray(self) + (1.0 - share) * np.asarray(other)
 
-    def factored(self, held: Callable[[Array, Array], Factorization], scale: Array) -> Factorization:
-        """By a solver that knows arrays, and the norms of their rows, only."""
-        return held(np.asarray(self), scale)
+    def factor_with(
+        self, factor_dense: Callable[[Array, Array], Factorization], scale: Array
+    ) -> Factorization:
+        """Factor with ``factor_dense(array, row norms)``, a function for dense arrays."""
+        return factor_dense(np.asarray(self), scale)
 
-    def ridged(self, solver: Any, scale: Array, cond: float) -> Any:
-        """By `RidgeQR`, in the way that suits the structure."""
-        return self.factored(lambda A, rows: solver.factor_held(A, rows, cond), scale)
+    def factor_ridge(self, solver: Any, scale: Array, cond: float) -> Any:
+        """Factor by `RidgeQR` in the way that suits the structure."""
+        return self.factor_with(lambda A, rows: solver.factor_dense(A, rows, cond), scale)
 
     def triangle(self, b: Array) -> tuple[Array, Array]:
-        """R (m, m) and c = Qᵀb (m,) of A = QR."""
+        """Return R (m, m) and c = Qᵀb (m,) of A = QR."""
         from scipy.linalg import qr_multiply
 
         turned, triangle = qr_multiply(np.asarray(self), b)
@@ -84,16 +86,16 @@ class Structured(ABC):
         return R, c
 
 
-Matrix = np.ndarray[Any, np.dtype[np.float64]] | Structured
-"""An array, or rows that are streamed, block-sparse, elsewhere, or even and odd."""
+Matrix = np.ndarray[Any, np.dtype[np.float64]] | StructuredMatrix
+"""An array or a structured matrix."""
 
 
-_UNDERFLOW = 1e-150  # a norm below has lost digits, since the squares are below 1e-300
+_UNDERFLOW = 1e-150  # a smaller norm loses digits, since its square underflows
 
 
 @dataclass(frozen=True)
-class DenseMatrix(Structured):
-    """A matrix that is one array."""
+class DenseMatrix(StructuredMatrix):
+    """A matrix stored as one array."""
 
     array: Array = field(repr=False)
 
@@ -123,10 +125,10 @@ class DenseMatrix(Structured):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return self.array
 
-    def times(self, S: Array) -> Array:
+    def multiply(self, S: Array) -> Array:
         return self @ S
 
-    def solutions(self, factors: Any, B: Array) -> Array:
+    def solve_columns(self, factors: Any, B: Array) -> Array:
         return np.asarray(factors.apply(B))
 
     def blend(self, other: Any, share: float) -> Matrix:
@@ -136,17 +138,17 @@ class DenseMatrix(Structured):
         return A
 
 
-def as_matrix(A: Matrix) -> Structured:
-    """A itself, or an array with the same methods."""
+def as_matrix(A: Matrix) -> StructuredMatrix:
+    """Return A itself, or a `DenseMatrix` of an array."""
     return DenseMatrix(A) if isinstance(A, np.ndarray) else A
 
 
 def norms(A: Matrix, axis: int) -> Array:
-    """Euclidean norms along an axis, with 1 for what is zero; of the columns only those of an array."""
+    """Return norms of the columns (axis 0, arrays only) or rows (axis 1), with 1 in place of zero."""
     out = np.sqrt(np.einsum("ij,ij->j", A, A)) if axis == 0 else as_matrix(A).row_norms
     return np.where(out > 0, out, 1.0)
 
 
 def is_finite(A: Matrix) -> bool:
-    """Whether no entry of a matrix, or of a vector, is infinite or undefined."""
+    """Whether all entries of a matrix or vector are finite."""
     return as_matrix(A).is_finite

@@ -1,8 +1,9 @@
-"""Memory that was freed is kept for the next matrix.
+"""Setting of the C allocator that keeps freed memory for the next matrix.
 
-The C library gives blocks above a threshold back to the system as soon as they are freed, and every page of
-the next one is then cleared anew: a sixth of the time of a solve of a few hundred functions (2,400 pages).
-Its threshold grows to the largest such block that was ever freed; so one is freed at the start, untouched.
+The C library returns blocks above a threshold to the system when they are freed, and each page of the next
+block is cleared again: a sixth of the time of a solve with a few hundred functions (2,400 pages). The
+threshold grows to the largest block that was ever freed; therefore a large block is allocated and freed once,
+without touching it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from functools import lru_cache
 
 import numpy as np
 
-_KEPT = 16 << 20  # bytes: a matrix of a thousand columns; up to twice as many stay with the process
+_THRESHOLD_BYTES = 16 << 20  # a matrix of a thousand columns; up to twice as much stays allocated
 
 
 @lru_cache(maxsize=1)
 def keep_freed_memory() -> None:
-    """Once per process; where the C library has no such threshold, nothing happens."""
-    np.empty(_KEPT, dtype=np.uint8)
+    """Raise the threshold, once per process; without effect if the C library has no such threshold."""
+    np.empty(_THRESHOLD_BYTES, dtype=np.uint8)

@@ -1,9 +1,9 @@
-r"""[R; B] = Q [R'; 0] panel by panel, with the deadline checked between two panels.
+r"""LAPACK factorisations panel by panel, with the deadline checked between panels.
 
-LAPACK's triangular-pentagonal tpqrt, tpmqrt and trtrs cannot be interrupted: with 4,000 columns one call
-takes half a minute. Factorisations that take longer than a moment are therefore cut into panels of columns,
-and what stands beside a panel into groups of columns. Both are matrix-matrix products all the same, and the
-factors have the form that one call gives. The cuts depend on the sizes alone: same matrix, same result.
+LAPACK's tpqrt, tpmqrt, trtrs, geqrf and getrf cannot be interrupted: with 4,000 columns one call takes half a
+minute. Large factorisations are therefore split into panels of columns, and the trailing columns into groups.
+All work is still matrix-matrix products, and the factors have the same form as those of a single call. The
+splitting depends on the sizes only: the same matrix gives the same result.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
-from pibls.deadline import check_deadline
+from pibls.runtime.deadline import check_deadline
 
-MOMENT = 1e9
-"""Operations between two checks: 0.05 s of one core that has nothing else to do, 0.3 s beside five others."""
-LONG = 5e9
-"""The same where panels take a quarter longer than one call (geqrf; lu_factor from four times as many)."""
+OPERATIONS_BETWEEN_CHECKS = 1e9
+"""Operations between checks of the deadline: 0.05 s on an idle core, 0.3 s next to five busy processes."""
+MAX_OPERATIONS_ONE_CALL = 5e9
+"""Operations up to which geqrf is one call, since panels take 25 % longer (lu_factor: four times this)."""
 _WIDTH = 128
-"""Columns of a panel: 64 and 256 take as long (2,000 and 4,000 columns)."""
+"""Columns per panel; 64 and 256 take the same time (2,000 and 4,000 columns)."""
 
 
 def tpqrt(R: Array, B: Array, block: int) -> tuple[Array, Array, Array]:
-    """The triangle R', V and T of [R; B]; R and B, in Fortran's order, are overwritten.
+    """Return R', V and T of [R; B] = Q [R'; 0]; R and B, in Fortran order, are overwritten.
 
-    ``block``: how many reflectors LAPACK multiplies out at a time.
+    ``block`` is the number of reflectors per block in LAPACK.
     """
     rows, columns = B.shape
-    if 2.0 * rows * columns**2 <= MOMENT:
+    if 2.0 * rows * columns**2 <= OPERATIONS_BETWEEN_CHECKS:
         R, V, T, _ = lapack.dtpqrt(0, block, R, B, overwrite_a=True, overwrite_b=True)
         return R, V, T
     width = _panel(rows, block)
@@ -55,10 +55,10 @@ def tpqrt(R: Array, B: Array, block: int) -> tuple[Array, Array, Array]:
 
 
 def tpmqrt(V: Array, T: Array, above: Array, below: Array, trans: str) -> tuple[Array, Array]:
-    """Q or Qᵀ of [above; below], which are overwritten where they are in Fortran's order."""
+    """Return Q or Qᵀ times [above; below], which are overwritten if they are in Fortran order."""
     rows, columns = V.shape
     each = 4.0 * rows * columns
-    if each * above.shape[1] <= MOMENT:
+    if each * above.shape[1] <= OPERATIONS_BETWEEN_CHECKS:
         above, below, _ = lapack.dtpmqrt(0, V, T, above, below, trans=trans, overwrite_a=1, overwrite_b=1)
         return above, below
     for some in _groups(0, above.shape[1], each):
@@ -70,9 +70,9 @@ def tpmqrt(V: Array, T: Array, above: Array, below: Array, trans: str) -> tuple[
 
 
 def trtrs(R: Array, b: Array, trans: int = 0) -> Array:
-    """R⁻¹ b or R⁻ᵀ b of several columns b."""
+    """Return R⁻¹ b or R⁻ᵀ b for several columns b."""
     each = float(len(R)) ** 2
-    if each * b.shape[1] <= MOMENT:
+    if each * b.shape[1] <= OPERATIONS_BETWEEN_CHECKS:
         return np.asarray(lapack.dtrtrs(R, b, trans=trans)[0])
     out = np.empty_like(b, order="F")
     for some in _groups(0, b.shape[1], each):
@@ -82,9 +82,9 @@ def trtrs(R: Array, b: Array, trans: int = 0) -> Array:
 
 
 def geqrf(A: Array, work: int) -> tuple[Array, Array]:
-    """Reflectors and their factors of A = QR; A, in Fortran's order, is overwritten."""
+    """Return the reflectors and their factors τ of A = QR; A, in Fortran order, is overwritten."""
     rows, columns = A.shape
-    if 2.0 * rows * columns**2 <= LONG:
+    if 2.0 * rows * columns**2 <= MAX_OPERATIONS_ONE_CALL:
         A, tau, _, _ = lapack.dgeqrf(A, lwork=work, overwrite_a=True)
         return A, tau
     tau = np.zeros(min(rows, columns))
@@ -100,9 +100,9 @@ def geqrf(A: Array, work: int) -> tuple[Array, Array]:
 
 
 def qr(A: Array) -> tuple[Array, Array]:
-    """Q with as many columns as A, and R, of a tall A = QR."""
+    """Return Q (the size of A) and R of a tall A = QR."""
     rows, columns = A.shape
-    if 2.0 * rows * columns**2 <= LONG or rows < columns:
+    if 2.0 * rows * columns**2 <= MAX_OPERATIONS_ONE_CALL or rows < columns:
         Q, R = linalg.qr(A, mode="economic", check_finite=False)
         return Q, R
     work = 64 * columns
@@ -122,9 +122,9 @@ def qr(A: Array) -> tuple[Array, Array]:
 
 
 def lu_factor(A: Any) -> tuple[Any, Any]:
-    """As SciPy's, of a real or complex square matrix."""
+    """Return the LU factors and pivots of a real or complex square matrix, as `scipy.linalg.lu_factor`."""
     n, each = len(A), 8.0 if np.iscomplexobj(A) else 2.0
-    if each / 3.0 * n**3 <= 4.0 * LONG:
+    if each / 3.0 * n**3 <= 4.0 * MAX_OPERATIONS_ONE_CALL:
         factors: tuple[Any, Any] = linalg.lu_factor(A, check_finite=False)
         return factors
     getrf, trtrs = linalg.get_lapack_funcs(("getrf", "trtrs"), (A,))
@@ -149,12 +149,12 @@ def lu_factor(A: Any) -> tuple[Any, Any]:
 
 
 def _panel(rows: int, block: int) -> int:
-    """Columns of a panel: a multiple of the block, a moment's work at most."""
-    most = min(_WIDTH, int(np.sqrt(0.5 * MOMENT / max(rows, 1))))
+    """Return the columns per panel: a multiple of the block, at most OPERATIONS_BETWEEN_CHECKS of work."""
+    most = min(_WIDTH, int(np.sqrt(0.5 * OPERATIONS_BETWEEN_CHECKS / max(rows, 1))))
     return max(most // block, 1) * block
 
 
 def _groups(start: int, stop: int, each: float) -> list[slice]:
-    """Columns in groups that take a moment, with so many operations for each of them."""
-    size = max(int(MOMENT / each), 32)
+    """Return groups of columns of at most OPERATIONS_BETWEEN_CHECKS, with ``each`` operations per column."""
+    size = max(int(OPERATIONS_BETWEEN_CHECKS / each), 32)
     return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]

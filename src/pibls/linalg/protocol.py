@@ -1,4 +1,4 @@
-"""A linear solver factors a matrix once and applies the factors to any number of right-hand sides."""
+"""Protocols of linear solvers: factor a matrix once, apply the factors to any number of right-hand sides."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ class Factorization(Protocol):
 
     @property
     def rank(self) -> int:
-        """The numerical rank that was used."""
+        """Numerical rank."""
 
     def apply(self, b: Array) -> Array:
-        """The minimum-norm least-squares solution of A w = b."""
+        """Return the minimum-norm least-squares solution of A w = b."""
 
 
 @runtime_checkable
-class Levered(Factorization, Protocol):
-    """Factors that also tell how firmly the rows hold a value, as the search for missing conditions asks."""
+class LeverageFactorization(Factorization, Protocol):
+    """Factors that also give the sensitivity of functionals a·w, used to detect missing conditions."""
 
     def leverage(self, values: Array) -> Array:
-        """‖R⁻ᵀ a‖ for each row a of values (N, M): how far a·w may move per unit of residual."""
+        """Return ‖R⁻ᵀ a‖ for each row a of values (N, M): the possible change of a·w per unit of residual."""
 
     def influence(self, values: Array, changes: Array) -> Array:
-        """Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of values (N, M): how far changes of b may move a·w together."""
+        """Return Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of values (N, M): the largest change of a·w."""
 
 
-def levered(factors: object) -> Levered | None:
-    """Factors themselves, if they tell that."""
-    return factors if isinstance(factors, Levered) else None
+def as_leverage_factorization(factors: object) -> LeverageFactorization | None:
+    """Return the factors if they are a `LeverageFactorization`, else None."""
+    return factors if isinstance(factors, LeverageFactorization) else None
 
 
 class LinearSolver(Protocol):
-    """Least squares for one matrix and any number of right-hand sides."""
+    """A least-squares solver for one matrix and any number of right-hand sides."""
 
     def factor(self, A: Matrix) -> Factorization:
         """Factor A, which is left unchanged."""

@@ -1,10 +1,10 @@
-r"""[τD_c⁻¹; D_r A] = QR D_c⁻¹: equilibrated QR with a tiny Tikhonov block, all matrix-matrix products.
+r"""Equilibrated QR with a small Tikhonov block: [τD_c⁻¹; D_r A] = QR D_c⁻¹.
 
-With τ a fraction of the rounding error of A, the block changes nothing that double precision can
-see, but keeps the triangle from being singular: no pivoting is needed, and the solution stays close
-to the minimum-norm one. The block is the triangle that the factorisation starts from, so that it costs
-nothing (LAPACK's triangular-pentagonal tpqrt). As accurate as pivoting on well-scaled bases, and two to
-three times faster; pivoting stays ahead where many columns are redundant.
+With τ below the rounding error of A, the block has no effect in double precision except that the triangle is
+not singular: no pivoting is needed, and the solution is close to the minimum-norm solution. The block is the
+initial triangle of LAPACK's triangular-pentagonal tpqrt and costs nothing. All work is matrix-matrix
+products. As accurate as pivoted QR for well-scaled bases and two to three times faster; pivoted QR is more
+accurate if many columns are redundant.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pibls.linalg.tree import block_qr
 
 _EPS = float(np.finfo(float).eps)
 _PANEL = 16
-"""LAPACK takes one of so many parts of the columns at a time, 8 to 32 of them: 16 columns took a fifth longer
-for 128 and for 1024."""
+"""LAPACK's block size is the number of columns divided by this, between 8 and 32; a fixed size of 16 took
+20 % longer for 128 and for 1024 columns."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +37,31 @@ class RidgeQR:
         return self.factor_scaled(A, norms(A, 1), self.cond)
 
     def factor_scaled(self, A: Matrix, scale: Array, cond: float) -> RidgeFactors:
-        """The same with given row norms and regularisation."""
-        found: RidgeFactors = as_matrix(A).ridged(self, scale, cond)
+        """Factor diag(1/scale)·A with the regularisation ``cond``."""
+        found: RidgeFactors = as_matrix(A).factor_ridge(self, scale, cond)
         return found
 
-    def factor_held(self, A: Array, scale: Array, cond: float) -> RidgeQRFactorization:
-        first, weights = distinct(A)
-        if len(first) < len(A):  # mostly no two rows are equal, and no copy is needed to leave them out
+    def factor_dense(self, A: Array, scale: Array, cond: float) -> RidgeQRFactorization:
+        first, weights = distinct_rows(A)
+        if len(first) < len(A):  # usually all rows differ, and no copy is needed
             A, scale = A[first], scale[first] / weights
         return self.factor_rows(A, first, scale, cond)
 
     def factor_rows(self, A: Array, rows: Numbers, scale: Array, cond: float) -> RidgeQRFactorization:
-        """The same of rows that all differ; ``rows`` says where each stands."""
+        """Factor distinct rows; ``rows`` are their indices in the matrix."""
         B = np.divide(A, scale[:, None], order="F")
         m = B.shape[1]
-        # Reflections do not mind how long a column is: to scale the ridge is to scale the columns.
+        # Reflections are invariant under column scaling: the ridge is scaled instead of the columns.
         ridge = np.zeros((m, m), order="F")
         ridge.ravel(order="F")[:: m + 1] = cond * np.sqrt(m) * norms(B, 0)
         R, V, T = tpqrt(ridge, B, min(max(m // _PANEL, 8), 32, m))
         return RidgeQRFactorization(rows, scale, R, (V, T))
 
 
-def distinct(A: Array) -> tuple[Numbers, Array]:
-    """The first of each run of equal rows, and the root of its length.
+def distinct_rows(A: Array) -> tuple[Numbers, Array]:
+    """Return the first of each run of equal consecutive rows, and the square root of the length of the run.
 
-    End points of an interval that are repeated to weigh them cost no more than two rows.
+    End points of an interval that are repeated as a weight then cost two rows.
     """
     maybe = np.flatnonzero(A[1:, 0] == A[:-1, 0]) + 1
     if not len(maybe):
@@ -74,7 +74,7 @@ def distinct(A: Array) -> tuple[Numbers, Array]:
 
 @dataclass(frozen=True)
 class RidgeQRFactorization:
-    """The factors, and how to apply them."""
+    """Factors of the regularised QR decomposition."""
 
     rows: Numbers
     row_scale: Array
@@ -86,7 +86,7 @@ class RidgeQRFactorization:
         return len(self.triangle)
 
     def apply(self, b: Array) -> Array:
-        """w for one right-hand side (rows,), or for several (rows, k)."""
+        """Return w for one right-hand side (rows,) or for several (rows, k)."""
         # Equal rows share the mean of their right-hand sides.
         mean = b.reshape(len(b), -1)
         if len(self.rows) < len(b):
@@ -99,15 +99,15 @@ class RidgeQRFactorization:
         return trtrs(self.triangle, top).reshape((-1, *b.shape[1:]))
 
     def leverage(self, values: Array) -> Array:
-        """‖R⁻ᵀ a‖ for each row a of ``values``: how far a·w may move per unit of residual."""
+        """Return ‖R⁻ᵀ a‖ for each row a of ``values``: the possible change of a·w per unit of residual."""
         return np.asarray(np.linalg.norm(trtrs(self.triangle, values.T, trans=1), axis=0))
 
     def influence(self, values: Array, changes: Array) -> Array:
-        """Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of ``values``: how far ``changes`` of b may move a·w together."""
-        return np.asarray(np.abs(self.pulled(values)) @ changes[self.rows])
+        """Return Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of ``values``: the largest change of a·w."""
+        return np.asarray(np.abs(self.sensitivity(values)) @ changes[self.rows])
 
-    def pulled(self, values: Array) -> Array:
-        """∂(a·w)/∂b for each row a of ``values``, (values, rows)."""
+    def sensitivity(self, values: Array) -> Array:
+        """Return ∂(a·w)/∂b for each row a of ``values``, (values, rows)."""
         y = trtrs(self.triangle, values.T, trans=1)
         V, T = self.reflectors
         below = np.zeros((len(self.row_scale), len(values)), order="F")
@@ -121,4 +121,4 @@ RidgeFactors = (
     | EvenOddFactorization
     | block_qr.BlockFactorization
 )
-"""Of a matrix that is held, streamed, in two halves, or block-sparse."""
+"""Factors of a dense, streamed, even-odd or block-sparse matrix."""

@@ -1,4 +1,4 @@
-r"""(M₀ + λM₁ + λ²M₂) z = b for a few complex λ: factored once for each, dense or sparse, square or tall."""
+r"""Shifted systems (M₀ + λM₁ + λ²M₂) z = b for a few complex λ, dense or sparse, square or least squares."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ import numpy as np
 from scipy import linalg
 
 from pibls.arrays import Array, Complex, Numbers
-from pibls.deadline import go_on
 from pibls.linalg.panels import lu_factor
-from pibls.memory import check_memory
+from pibls.runtime.deadline import check_deadline
+from pibls.runtime.memory import check_memory
 
-_SINGULAR = 1e-14
+_SINGULAR = 1e-14  # relative size of a diagonal entry of R that counts as zero
 
 
 @dataclass(frozen=True)
-class Dense:
-    """M₀, M₁, … as arrays (rows, columns)."""
+class DensePencil:
+    """A matrix polynomial with dense M₀, M₁, … (rows, columns)."""
 
     parts: tuple[Array, ...]
 
     @property
     def bytes_of_factors(self) -> float:
-        """Of one complex shift: the matrix and its factors."""
+        """Bytes of the matrix and its factors for one complex shift."""
         rows, columns = self.parts[0].shape
         return float(2 * 16 * rows * columns)
 
     def at(self, shift: complex) -> Any:
-        """Σ_a λ^a M_a."""
+        """Return Σ_a λ^a M_a."""
         A = self.parts[0] + 0.0 * shift
         for a, M in enumerate(self.parts[1:], start=1):
             A = A + shift**a * M
         return A
 
-    def sizes(self, A: Any) -> Array:
-        """The largest entry of each row."""
+    def row_maxima(self, A: Any) -> Array:
+        """Return the largest absolute value of each row."""
         return np.asarray(np.abs(A).max(axis=1))
 
     def factored(self, A: Any, scale: Array) -> Any:
-        """b ↦ the solution of A z = b, with the rows scaled."""
+        """Return the function b ↦ z with diag(scale)·A z = b."""
         return _factored(scale[:, None] * A)
 
 
 @dataclass(frozen=True)
-class SparseParts:
-    """The same with few entries, all at the same places: ``data`` (parts, entries) by columns."""
+class SparsePencil:
+    """A matrix polynomial of sparse M₀, M₁, … with one pattern: ``data`` (parts, entries) in CSC order."""
 
     shape: tuple[int, int]
     starts: Numbers
@@ -55,13 +55,13 @@ class SparseParts:
 
     @property
     def bytes_of_factors(self) -> float:
-        """At least: what fills in is not known before."""
+        """A lower bound: the fill-in is not known in advance."""
         return 2.0 * 24 * len(self.rows)
 
     def at(self, shift: complex) -> Any:
         return shift ** np.arange(len(self.data)) @ self.data
 
-    def sizes(self, A: Any) -> Array:
+    def row_maxima(self, A: Any) -> Array:
         out = np.zeros(self.shape[0])
         np.maximum.at(out, self.rows, np.abs(A))
         return out
@@ -79,33 +79,33 @@ class SparseParts:
 
 
 @dataclass(frozen=True)
-class Shifted:
-    """The factors of Σ_a λ^a M_a, rows of length one, for each λ."""
+class ShiftedFactorization:
+    """The factors of Σ_a λ^a M_a, with scaled rows, for each λ."""
 
     scale: Array = field(repr=False)
     solvers: tuple[Any, ...] = field(repr=False)
 
     is_exact: ClassVar[bool] = True
-    """It is the operator itself, no mean over space."""
+    """The factors are those of the operator itself, not of an average over space."""
 
     @classmethod
-    def of(cls, parts: Dense | SparseParts, shifts: Complex) -> Shifted:
-        """Raises a LinAlgError or RuntimeError where one of them is singular."""
+    def of(cls, parts: DensePencil | SparsePencil, shifts: Complex) -> ShiftedFactorization:
+        """Factor for each shift; raise LinAlgError or RuntimeError if one of the matrices is singular."""
         scale = None
         solvers = []
         check_memory(parts.bytes_of_factors * len(shifts))
         for shift in shifts:
-            go_on(__name__)
+            check_deadline(__name__)
             A = parts.at(shift.real if shift.imag == 0.0 else shift)
             if scale is None:
-                size = parts.sizes(A)
+                size = parts.row_maxima(A)
                 scale = 1.0 / np.where(size > 0, size, 1.0)
             solvers.append(parts.factored(A, scale))
         assert scale is not None
         return cls(scale, tuple(solvers))
 
     def solve(self, B: Complex) -> Complex:
-        """One column of B (rows, number of λ) for each λ."""
+        """Return the solutions for one column of B (rows, number of λ) for each λ."""
         return np.stack([s(self.scale * B[:, i]) for i, s in enumerate(self.solvers)], axis=1)
 
 
@@ -129,7 +129,7 @@ def _factored(A: Any) -> Any:
             return np.asarray(z[:, 0] if z.shape[1] == 1 else z[:, 0] + 1j * z[:, 1])
 
         return solved
-    # Something is free, such as the level of a pressure: the rest is found all the same.
+    # Rank-deficient (for example a pressure, determined up to a constant): basic solution by pivoting.
     Q, R, order = linalg.qr(A, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))
     rank = int(np.count_nonzero(diagonal > _SINGULAR * diagonal[0]))

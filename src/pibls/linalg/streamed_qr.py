@@ -1,12 +1,12 @@
-r"""[D A | D b] = Q [R c; 0 ρ], block by block: least squares with many rows in the memory of few.
+r"""QR of a streamed matrix, block by block: [D A | D b] = Q [R c; 0 ρ].
 
 The triangle of the rows so far is stacked on the next block and factored again,
 
     [R; Aᵢ] = Qᵢ [R'; 0],
 
-with the right-hand side carried along as one more column. R and c = Qᵀb are all that a dense solver
-needs: min ‖R w - c‖ is min ‖D(A w - b)‖, with the same singular values. Householder reflections do not
-see how columns are scaled, so that columns can be equilibrated afterwards, in the triangle.
+with the right-hand side as one more column. R and c = Qᵀb are all that a dense solver needs: min ‖R w - c‖
+has the same solution as min ‖D(A w - b)‖, and R the same singular values. Householder reflections are
+invariant under column scaling, so that columns can be equilibrated afterwards, in the triangle.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from pibls.linalg.panels import tpqrt
 from pibls.linalg.protocol import Factorization
 
 if TYPE_CHECKING:
-    from pibls.linalg.rows import Rows
+    from pibls.linalg.streamed_matrix import StreamedMatrix
 
 _BLOCK = 32
 F = TypeVar("F", bound=Factorization)
 
 
-def reduced(A: Rows, b: Array, scale: Array) -> tuple[Array, Array]:
-    """R (m, m) and c (m,) of diag(1/scale)·[A | b]."""
+def reduce_to_triangle(A: StreamedMatrix, b: Array, scale: Array) -> tuple[Array, Array]:
+    """Return R (m, m) and c (m,) of diag(1/scale)·[A | b]."""
     m = A.shape[1]
     R = np.zeros((m + 1, m + 1), order="F")
     start = 0
@@ -45,27 +45,27 @@ def reduced(A: Rows, b: Array, scale: Array) -> tuple[Array, Array]:
 
 @dataclass
 class StreamedFactorization(Generic[F]):
-    """The right-hand side is transformed along with the matrix, so the work is done in `apply`."""
+    """Factors of a streamed matrix; `apply` does the work, since it transforms the right-hand side too."""
 
-    matrix: Rows = field(repr=False)
+    matrix: StreamedMatrix = field(repr=False)
     scale: Array = field(repr=False)
     finish: Callable[[Array], F] = field(repr=False)
-    """Factors the triangle."""
+    """Function that factors the triangle."""
     inner: F | None = field(default=None, repr=False)
-    """The factored triangle, once there is one."""
+    """The factored triangle, after the first `apply`."""
 
     @property
     def rank(self) -> int:
         return 0 if self.inner is None else self.inner.rank
 
     def apply(self, b: Array) -> Array:
-        R, c = reduced(self.matrix, b, self.scale)
+        R, c = reduce_to_triangle(self.matrix, b, self.scale)
         self.inner = self.finish(R)
         return self.inner.apply(c)
 
-    def factored(self) -> F:
-        """The factored triangle, whatever the right-hand side."""
+    def factored_triangle(self) -> F:
+        """Return the factored triangle, which does not depend on the right-hand side."""
         if self.inner is None:
-            R, _ = reduced(self.matrix, np.zeros(self.matrix.shape[0]), self.scale)
+            R, _ = reduce_to_triangle(self.matrix, np.zeros(self.matrix.shape[0]), self.scale)
             self.inner = self.finish(R)
         return self.inner

@@ -1,4 +1,4 @@
-r"""A = U Σ Vᵀ, w = V Σ⁺ Uᵀ b: the least-squares solve of the paper, by LAPACK's gelsd."""
+r"""Least squares by the singular value decomposition, w = V Σ⁺ Uᵀ b, as in the paper (LAPACK's gelsd)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pibls.linalg.protocol import Factorization
 
 @dataclass(frozen=True)
 class SVD:
-    """Minimum-norm least squares by singular values; those below ``cond``·σ₁ count as zero."""
+    """Minimum-norm least squares; singular values below ``cond``·σ₁ are set to zero."""
 
     cond: float = float(np.finfo(float).eps)
 
@@ -21,13 +21,15 @@ class SVD:
         return self.factor_scaled(A, np.ones(A.shape[0]), self.cond)
 
     def factor_scaled(self, A: Matrix, scale: Array, cond: float) -> Factorization:
-        """The same with given row norms and truncation."""
-        return as_matrix(A).factored(lambda B, rows: SVDFactorization(B / rows[:, None], rows, cond), scale)
+        """Factor diag(1/scale)·A with the truncation ``cond``."""
+        return as_matrix(A).factor_with(
+            lambda B, rows: SVDFactorization(B / rows[:, None], rows, cond), scale
+        )
 
 
 @dataclass
 class SVDFactorization:
-    """gelsd transforms the right-hand side along with the matrix, so the work is done in `apply`."""
+    """The scaled matrix. gelsd transforms the right-hand side with the matrix, so `apply` does the work."""
 
     matrix: Array = field(repr=False)
     row_scale: Array = field(repr=False)

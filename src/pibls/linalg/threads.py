@@ -1,7 +1,7 @@
-"""One BLAS thread for small matrices: more of them only wait for each other.
+"""Limit on BLAS threads for small matrices.
 
-On a busy machine two threads on a matrix of a few hundred columns can be a hundred times slower than
-one, because each spins until the other has its turn.
+On a busy machine two threads on a matrix of a few hundred columns can be a hundred times slower than one,
+because each thread spins while it waits for the other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-_SMALL = 1000  # columns below which one thread is as fast
+_MIN_COLUMNS_FOR_THREADS = 1000  # below, one thread is as fast
 
 
 @lru_cache(maxsize=1)
@@ -23,21 +23,21 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def sensible_threads(columns: int) -> AbstractContextManager[Any]:
-    """A context in which a matrix of that many columns is worked on by a sensible number of threads."""
-    return nullcontext() if columns >= _SMALL else _one_thread()
+def limit_blas_threads(columns: int) -> AbstractContextManager[Any]:
+    """Return a context with one BLAS thread if matrices have few columns, else without a limit."""
+    return nullcontext() if columns >= _MIN_COLUMNS_FOR_THREADS else _one_thread()
 
 
 _lock = Lock()
 _limits: list[Any] = []
-"""The limit that is in force, once for each context that needs it."""
+"""The active limit, once for each open context."""
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One BLAS thread until the last of these contexts ends, in whichever Python thread that is.
+    """Use one BLAS thread until the last of these contexts ends, in any Python thread.
 
-    The number belongs to the process: a context that restored it alone would change it for the others.
+    The number of threads is a setting of the process, which contexts in other Python threads share.
     """
     with _lock:
         _limits.append(_limits[0] if _limits else _limit())
@@ -51,7 +51,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _limit() -> Any:
-    """The limit to one thread, which can be restored; None where there is one thread already."""
+    """Limit BLAS to one thread and return the limit, to be restored; None if there is one already."""
     if all(library.num_threads == 1 for library in _controller().lib_controllers):
         return None
     return _controller().limit(limits=1, user_api="blas")

@@ -1,13 +1,13 @@
-r"""[Λ; B] = Q [R; 0]: a QR factorisation with a ridge Λ to which columns and rows are appended.
+r"""An updatable QR factorisation with a ridge, [Λ; B] = Q [R; 0], to which columns and rows can be appended.
 
-New columns are multiplied by the stored Qᵀ, and only what is left of them is factored,
+New columns are multiplied by the stored Qᵀ, and only the remainder is factored,
 
     Qᵀ [0; C] = [R₁₂; C'],    [Λ₂; C'] = Q₂ [R₂₂; 0],    R ← [R R₁₂; 0 R₂₂],
 
-which takes 4 N m k operations for k columns beside m, where 2 N (m + k)² would be needed for all of them.
-New rows are eliminated by the triangle: [R; B₂] = Q₂ [R'; 0]. Q is the sequence of the block reflectors of
-all steps; each acts on some columns of the triangle and some rows. These are Householder reflections, so that
-the factors are as accurate as those of one factorisation.
+which takes 4 N m k operations for k new columns, compared with 2 N (m + k)² for a new factorisation. New rows
+are eliminated by the triangle: [R; B₂] = Q₂ [R'; 0]. Q is the sequence of the block reflectors of all steps,
+each acting on some columns of the triangle and some rows. They are Householder reflections, so that the
+factors are as accurate as those of a single factorisation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.linalg import lapack
 from pibls.arrays import Array
 
 _PANEL = 32
-"""Columns of a block reflector, as in `RidgeQR`."""
+"""Columns per block reflector."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class EliminationStep:
     T: Array
 
     def transposed(self, top: Array, below: Array) -> None:
-        """Qᵀ [top; below], in place."""
+        """Multiply [top; below] by Qᵀ in place."""
         mine, others, _ = lapack.dtpmqrt(
             0,
             self.V,
@@ -48,7 +48,7 @@ class EliminationStep:
 
 @dataclass(frozen=True)
 class UpdatedQR:
-    """The factors of [Λ; B], (m + rows, m): the triangle R (m, m) and the steps that make up Q.
+    """The factors of [Λ; B], (m + rows, m): the triangle R (m, m) and the steps of Q.
 
     >>> import numpy as np
     >>> B = np.random.default_rng(0).standard_normal((30, 10))
@@ -65,7 +65,7 @@ class UpdatedQR:
 
     @classmethod
     def of(cls, B: Array, ridge: Array) -> UpdatedQR:
-        """The factors of one matrix (rows, m), with ``ridge`` (m,) the diagonal of Λ."""
+        """Factor one matrix (rows, m), with ``ridge`` (m,) the diagonal of Λ."""
         return cls(np.empty((0, 0)), (), len(B)).with_columns(B, ridge)
 
     @property
@@ -74,7 +74,7 @@ class UpdatedQR:
         return len(self.triangle)
 
     def with_columns(self, C: Array, ridge: Array) -> UpdatedQR:
-        """The factors of [B | C]."""
+        """Return the factors of [B | C]."""
         m, k = self.size, C.shape[1]
         top = np.zeros((m, k), order="F")
         below = np.array(C, dtype=float, order="F")
@@ -89,7 +89,7 @@ class UpdatedQR:
         return UpdatedQR(triangle, (*self.steps, step), self.rows)
 
     def with_rows(self, B: Array) -> UpdatedQR:
-        """The factors of [B; B₂]."""
+        """Return the factors of [B; B₂]."""
         m, more = self.size, len(B)
         R, V, T, _ = lapack.dtpqrt(
             0, min(_PANEL, m), np.asfortranarray(self.triangle), np.array(B, dtype=float, order="F")
@@ -98,7 +98,7 @@ class UpdatedQR:
         return UpdatedQR(R, (*self.steps, step), self.rows + more)
 
     def apply(self, b: Array) -> Array:
-        """The least-squares solution w of B w = b, for one right-hand side (rows,) or several (rows, k)."""
+        """Return the least-squares solution w of B w = b for right-hand sides (rows,) or (rows, k)."""
         below = np.array(b.reshape(len(b), -1), dtype=float, order="F")
         top = np.zeros((self.size, below.shape[1]), order="F")
         for step in self.steps:

@@ -1,4 +1,4 @@
-"""Methods: one algorithm per file, each takes a system to an outcome."""
+"""Methods for nonlinear least-squares problems: Algorithms 1 and 2 of the paper, Gauss-Newton, Newton."""
 
 from pibls.nonlinear.gauss_newton import GaussNewton
 from pibls.nonlinear.least_squares import LeastSquares, StructuredLeastSquares

@@ -1,8 +1,8 @@
-r"""F(tᵢ, u(tᵢ), u'(tᵢ), …) = 0 at the points of a window: Newton's method for its highest derivatives.
+r"""Radau collocation of an ordinary differential equation on one time window, solved by Newton's method.
 
-With η = half^m u⁽ᵐ⁾ at Radau's points and everything below it an integral (`basis.polynomials.radau`), the
-matrix is square, of full rank and well conditioned, so that a plain LU serves. Its factors serve again
-while they contract.
+F(tᵢ, u(tᵢ), u'(tᵢ), …) = 0 at the Radau points. The unknowns are η = half^m u⁽ᵐ⁾ at the points; lower
+derivatives are integrals (`basis.polynomials.radau`). The matrix is square and well conditioned, so that LU
+factors are used, again in later steps while the iteration contracts.
 """
 
 from __future__ import annotations
@@ -13,95 +13,95 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
-from pibls.assembly.evolutions.line import Line, LineTables
-from pibls.basis.polynomials.chebyshev import derivative, polynomials
+from pibls.assembly.evolutions.ode_equations import ODESystem, ODETables
+from pibls.basis.polynomials.chebyshev import chebyshev_values, derivative_matrix
 from pibls.basis.polynomials.radau import Radau
 
-_STEPS = 12
-_FAST = 0.02  # a change that much smaller than the last one: the factors serve again
-_ROUNDING = 1e-10  # a relative change below which one that no longer falls is rounding
-_WORSE = 2.0  # a change that much larger than the last one does not lead to a solution
-_TRIED = 3  # … after so many steps
-_FAR, _LATE = 0.3, 7  # a relative change that large after so many steps: it is lost
+_MAX_STEPS = 12
+_MAX_RATE_TO_KEEP_FACTORS = 0.02  # ratio of two changes up to which the factors are reused
+_MAX_ROUNDING_CHANGE = 1e-10  # relative change below which stagnation is due to rounding
+_MAX_GROWTH = 2.0  # ratio of two changes above which the iteration diverges …
+_GROWTH_STEPS = 3  # … after this number of steps
+_MAX_LATE_CHANGE, _LATE_STEPS = 0.3, 7  # a larger relative change after so many steps: diverged
 
 
 @dataclass(frozen=True)
-class OrbitPiece:
-    """u on (start, start + 2 half): what it begins with, and its highest derivatives at the points."""
+class ODEWindow:
+    """The polynomial u on (start, start + 2 half): initial values and highest derivatives at the points."""
 
     start: float
     half: float
     z: tuple[Array, ...]
     """For each group (unknowns, m + s): half^j u⁽ʲ⁾ at the start for j < m, then η."""
 
-    def powers(self, line: Line) -> Array:
-        """half^-j of each row, (rows, 1): from derivatives by ξ to those by t."""
-        return np.asarray(self.half ** -line.derivatives[:, None])
+    def powers(self, line: ODESystem) -> Array:
+        """Return half^-j for each row, (rows, 1): the factors from ξ-derivatives to t-derivatives."""
+        return np.asarray(self.half ** -line.derivative_orders[:, None])
 
 
 def just_before(end: Array, start: Array | float) -> Array:
-    """An end that is rounded, from within: start + (end - start) may be off by a number or two."""
+    """Return a time slightly before ``end``, since start + (end - start) may exceed it by rounding."""
     return np.asarray(end - np.sign(end - start) * 4.0 * np.spacing(np.maximum(np.abs(end), np.abs(start))))
 
 
 @dataclass(frozen=True)
-class Settled:
-    """A window that Newton's method has settled in."""
+class ConvergedWindow:
+    """A window in which Newton's method has converged."""
 
-    piece: OrbitPiece
+    window: ODEWindow
     U: Array
-    """All derivatives at the points and between them, (rows, n)."""
+    """All derivatives on the grid of the Radau tables, (rows, n)."""
     residual: Array
-    """F there, (equations, n)."""
-    terms: Array
+    """F on the grid, (equations, n)."""
+    term_sizes: Array
     """The largest term of each equation."""
-    felt: Array
-    """What moves the unknowns and their derivatives by their own sizes within the window."""
-    natural: Array
-    """How large each unknown would be if its strongest term balanced the largest, group by group."""
+    derivative_terms: Array
+    """Size of the leading term of each equation if unknowns change by their own size in the window."""
+    balanced_sizes: Array
+    """Size of each unknown at which its strongest term balances the largest term, group by group."""
     steps: int
 
 
 @dataclass(frozen=True)
 class Collocation:
-    """One window at a time, all with the same tables."""
+    """Radau collocation of the equations on one window at a time."""
 
-    line: Line
+    line: ODESystem
     radau: Radau
 
     def times(self, start: float, half: float) -> Array:
-        """The points and the places between them; the end is taken from within, where nothing has jumped."""
+        """Return the times of the grid; the end is moved slightly inside, before any discontinuity there."""
         r = self.radau
         t = start + half * (r.grid + 1.0)
         t[r.s - 1] = just_before(t[r.s - 1], start)
         return np.asarray(t)
 
-    def derivatives(self, piece: OrbitPiece) -> Array:
-        """U (rows, n) of a piece."""
+    def derivatives(self, piece: ODEWindow) -> Array:
+        """Return U, all derivatives on the grid, (rows, n)."""
         parts = [
-            (z @ self.radau.jets[g.order]).reshape(len(z) * (g.order + 1), -1)
+            (z @ self.radau.derivative_tables[g.order]).reshape(len(z) * (g.order + 1), -1)
             for g, z in zip(self.line.groups, piece.z, strict=True)
         ]
         U = parts[0] if len(parts) == 1 else np.concatenate(parts)
         U *= piece.powers(self.line)
         return U
 
-    def largest_at(self, t: Array, piece: OrbitPiece) -> Array:
-        """The largest |F| of each equation at those of some times that are in the piece, (equations,)."""
+    def max_residual_at(self, t: Array, piece: ODEWindow) -> Array:
+        """Return the largest |F| of each equation at the times t that are in the window, (equations,)."""
         xi = (t - piece.start) / piece.half - 1.0
         inside = np.abs(xi) < 1.0
         if not inside.any():
             return np.zeros(len(self.line.residuals))
         parts = []
         for g, z in zip(self.line.groups, piece.z, strict=True):
-            C, T = z @ self.radau.coefficients[g.order], polynomials(xi[inside], self.radau.size)
-            found = [C @ derivative(self.radau.size, j).T @ T.T for j in range(g.order + 1)]
+            C, T = z @ self.radau.coefficients[g.order], chebyshev_values(xi[inside], self.radau.size)
+            found = [C @ derivative_matrix(self.radau.size, j).T @ T.T for j in range(g.order + 1)]
             parts.append(np.stack(found, axis=1).reshape(len(z) * (g.order + 1), -1))
         U = np.concatenate(parts) * piece.powers(self.line)
-        return np.asarray(np.abs(self.line.values(self.line.held(t[inside]), U)).max(axis=1))
+        return np.asarray(np.abs(self.line.residual(self.line.tables(t[inside]), U)).max(axis=1))
 
     def matrix(self, G: Array) -> Array:
-        """∂F/∂η (…, equations·s, unknowns·s) from the slopes by half^j u⁽ʲ⁾ (…, equations, rows, s)."""
+        """Return ∂F/∂η (…, equations·s, unknowns·s) from G = ∂F/∂(half^j u⁽ʲ⁾) (…, equations, rows, s)."""
         s, n = self.radau.s, G.shape[-3]
         A = np.empty((*G.shape[:-3], n, s, n, s))
         diagonal = np.einsum("...eiki->...eki", A)
@@ -121,28 +121,28 @@ class Collocation:
         return A.reshape(*G.shape[:-3], n * s, n * s)
 
     def equilibrated(self, G: Array, half: Array | float) -> tuple[Array, Array]:
-        """∂F/∂U in units of half, each row divided by its largest entry (…, equations, s)."""
-        G = G * np.asarray(half, dtype=float)[..., None, None, None] ** -self.line.derivatives[:, None]
+        """Return ∂F/∂(half^j u⁽ʲ⁾), rows divided by their largest entry, and these (…, equations, s)."""
+        G = G * np.asarray(half, dtype=float)[..., None, None, None] ** -self.line.derivative_orders[:, None]
         scale = np.abs(G).max(axis=-2)
         scale[scale == 0.0] = 1.0
         G /= scale[..., None, :]
         return G, scale
 
-    def settle(self, piece: OrbitPiece, sizes: Array, tolerance: float) -> Settled | None:
-        """Newton's method from a piece; None where it does not settle.
+    def solve_window(self, piece: ODEWindow, sizes: Array, tolerance: float) -> ConvergedWindow | None:
+        """Solve by Newton's method from an initial guess; return None if it does not converge.
 
-        ``sizes`` of the unknowns, group by group, are what a change is measured against.
+        Changes are relative to the ``sizes`` of the unknowns, group by group.
         """
         s, line = self.radau.s, self.line
-        held = line.held(self.times(piece.start, piece.half))
+        held = line.tables(self.times(piece.start, piece.half))
         U = self.derivatives(piece)
-        F = line.values(held, U)
+        F = line.residual(held, U)
         if not np.isfinite(F).all():
             return None
         before, factors = np.inf, None
-        for step in range(1, _STEPS + 1):
+        for step in range(1, _MAX_STEPS + 1):
             if factors is None:
-                slopes = line.slopes(held, U, s)
+                slopes = line.jacobian(held, U, s)
                 G, scale = self.equilibrated(slopes, piece.half)
                 there = U
                 factors = _factored(self.matrix(G))
@@ -152,37 +152,41 @@ class Collocation:
             delta = delta.reshape(-1, s)
             piece = _moved(piece, line, delta)
             U = self.derivatives(piece)
-            F = line.values(held, U)
+            F = line.residual(held, U)
             change = float((np.abs(delta).max(axis=1) / sizes).max())
             if not (np.isfinite(change) and np.isfinite(F).all()):
                 return None
             rate = change / before if step > 1 else 1.0
-            rounding = step > 1 and rate > 0.5 and change < _ROUNDING
+            rounding = step > 1 and rate > 0.5 and change < _MAX_ROUNDING_CHANGE
             if line.is_linear or change * min(rate, 1.0) <= tolerance or rounding:
-                return Settled(piece, U, F, *self._terms(held, slopes, there, piece.half, sizes), step)
-            if (rate > _WORSE and step > _TRIED) or (change > _FAR and step > _LATE):
+                return ConvergedWindow(
+                    piece, U, F, *self._term_sizes(held, slopes, there, piece.half, sizes), step
+                )
+            if (rate > _MAX_GROWTH and step > _GROWTH_STEPS) or (
+                change > _MAX_LATE_CHANGE and step > _LATE_STEPS
+            ):
                 return None
-            if rate > _FAST:
+            if rate > _MAX_RATE_TO_KEEP_FACTORS:
                 factors = None
             before = change
         return None
 
-    def _terms(
-        self, held: LineTables, G: Array, U: Array, half: float, sizes: Array
+    def _term_sizes(
+        self, held: ODETables, G: Array, U: Array, half: float, sizes: Array
     ) -> tuple[Array, Array, Array]:
-        """The largest term of each equation, what a change makes of it, the size that balances it."""
+        """Return `ConvergedWindow.term_sizes`, ``derivative_terms`` and ``balanced_sizes``."""
         terms = np.abs(G * U[:, : self.radau.s]).max(axis=(1, 2))
         terms = np.maximum(terms, np.abs(held.rest).max(axis=1))
-        strongest = np.abs(G).max(axis=2) * abs(half) ** -self.line.derivatives
-        felt = self._felt(np.abs(G).max(axis=2), np.abs(U).max(axis=1), abs(half), sizes)
+        strongest = np.abs(G).max(axis=2) * abs(half) ** -self.line.derivative_orders
+        felt = self._derivative_terms(np.abs(G).max(axis=2), np.abs(U).max(axis=1), abs(half), sizes)
         with np.errstate(divide="ignore", invalid="ignore"):
             balance = np.where(strongest > 0, terms[:, None] / strongest, np.inf).min(axis=0)
         parts = [balance[g.rows].reshape(-1, g.order + 1).min(axis=1) for g in self.line.groups]
         natural = np.concatenate(parts)
         return terms, felt, np.where(np.isfinite(natural), natural, 0.0)
 
-    def _felt(self, slopes: Array, largest: Array, half: float, sizes: Array) -> Array:
-        """min_j |∂F/∂u⁽ᵐ⁾| |u⁽ʲ⁾| half^(j-m): what moves u⁽ʲ⁾ by itself within the window, j < m."""
+    def _derivative_terms(self, slopes: Array, largest: Array, half: float, sizes: Array) -> Array:
+        """Return max over unknowns of min_{j<m} |∂F/∂u⁽ᵐ⁾| |u⁽ʲ⁾| half^(j-m), for each equation."""
         out = np.zeros(len(slopes))
         for g in self.line.groups:
             m = g.order
@@ -199,10 +203,10 @@ def _factored(A: Array) -> tuple[Array, Array] | None:
     return None if info != 0 or not np.isfinite(lu[-1, -1]) else (lu, pivots)
 
 
-def _moved(piece: OrbitPiece, line: Line, delta: Array) -> OrbitPiece:
+def _moved(piece: ODEWindow, line: ODESystem, delta: Array) -> ODEWindow:
     z = []
     for g, old in zip(line.groups, piece.z, strict=True):
         new = old.copy()
         new[:, g.order :] -= delta[g.columns]
         z.append(new)
-    return OrbitPiece(piece.start, piece.half, tuple(z))
+    return ODEWindow(piece.start, piece.half, tuple(z))

@@ -1,4 +1,4 @@
-r"""A_sys W = T in the least-squares sense: Algorithm 1 of the paper."""
+r"""Algorithm 1 of the paper: the linear system A_sys W = T in the least-squares sense."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LeastSquares:
                 "LeastSquares(linear)",
                 expected="SVD(), PivotedQR(), RidgeQR() or an object with factor(A)",
                 got=repr(self.linear),
-                remedy="Solvers are objects: write LeastSquares(PivotedQR()).",
+                remedy="Pass an object: LeastSquares(PivotedQR()).",
             )
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
@@ -52,9 +52,9 @@ class LeastSquares:
 class StructuredLeastSquares:
     """One linear least-squares solve by the factorisation that suits the matrix.
 
-    Pivoted QR of a dense matrix, which is the most accurate where columns are nearly dependent; block QR
-    (`linalg.tree`) of a block-sparse one, whose dense form may not fit into memory: 28 x 28 cells of 64
-    functions in the plane are 108 GiB.
+    Pivoted QR for a dense matrix, which is the most accurate if columns are nearly dependent; block QR
+    (`linalg.tree`) for a block-sparse matrix, whose dense form may not fit into memory: 28 x 28 cells of 64
+    functions in the plane need 108 GiB.
     """
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:

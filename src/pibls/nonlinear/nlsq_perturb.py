@@ -1,4 +1,4 @@
-r"""W ← NLSQ(W₀); while 𝓛 > 𝓛_tol: W ← NLSQ(W + Random(-δ, δ)): Algorithm 2 of the paper."""
+r"""Algorithm 2 of the paper: W ← NLSQ(W₀); while 𝓛 > 𝓛_tol: W ← NLSQ(W + Random(-δ, δ))."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pibls.linalg.svd import SVD
 from pibls.nonlinear.protocol import (
     Equations,
     Outcome,
-    at_least_zero,
+    check_nonnegative,
     cost_of,
     limited_by_basis,
     linear_start,
@@ -32,16 +32,16 @@ class NLSQPerturb:
     delta
         δ: perturbations are uniform in (-δ, δ), for every weight.
     rounds
-        k_max: how many perturbations at most.
+        k_max: the maximum number of perturbations.
     tolerance
-        𝓛_tol: ‖r‖² below which no (further) perturbation is tried.
+        𝓛_tol: no perturbation is tried if ‖r‖² is below this.
     trust_region
         The inner nonlinear least-squares method.
     linear
         The solver for the linearised start.
     random_factors
-        Perturb w to ξ₂w + Random(-ξ₁δ, ξ₁δ) with ξ₁, ξ₂ uniform in (0, 1), as Dong and Li (2021) and the code
-        of the paper's authors, instead of w + Random(-δ, δ), as the paper.
+        Perturb w to ξ₂w + Random(-ξ₁δ, ξ₁δ) with ξ₁, ξ₂ uniform in (0, 1), as in Dong and Li (2021) and in
+        the code of the paper's authors, instead of w + Random(-δ, δ), as in the paper.
     start
         W₀: "linearised" about a constant; "linear terms", with the nonlinear ones dropped; or "zero".
     """
@@ -55,13 +55,13 @@ class NLSQPerturb:
     start: str = "linearised"
 
     def __post_init__(self) -> None:
-        at_least_zero("NLSQPerturb", delta=self.delta, rounds=self.rounds, tolerance=self.tolerance)
+        check_nonnegative("NLSQPerturb", delta=self.delta, rounds=self.rounds, tolerance=self.tolerance)
         if self.start not in STARTS:
             raise ProblemError(
                 "NLSQPerturb(start)",
                 expected=f"one of {', '.join(map(repr, STARTS))}",
                 got=repr(self.start),
-                remedy="Leave it out for the start of the paper.",
+                remedy="Leave start out to use that of the paper.",
             )
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
@@ -80,7 +80,7 @@ class NLSQPerturb:
                 w, cost, settled = w_new, cost_new, settled_new
         solved = 2.0 * cost < self.tolerance
         if settled and not solved:
-            # A residual that the basis leaves is no stall: the held-out residual judges the resolution.
+            # A residual due to the basis is not a stall; the validation residual measures the resolution.
             solved = limited_by_basis(cost, cost_of(A @ linear - b))
         status = Status.SOLVED if solved else Status.STALLED if settled else Status.STEP_LIMIT
         return Outcome(w, cost, steps, status)

@@ -1,4 +1,4 @@
-"""A method takes a system, r(w) and J(w), to an outcome."""
+"""Protocols of nonlinear methods and of the systems r(w) = 0 they solve, and initial values."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from pibls.status import Status
 
 
 class Equations(Protocol):
-    """r(w) and J(w): what a method may ask of a system."""
+    """A system of equations r(w) = 0 with Jacobian J(w), as methods use it."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
 
     @property
     def is_linear(self) -> bool:
         """Whether J does not depend on w."""
 
     def residual(self, w: Array) -> Array:
-        """r(w)."""
+        """Return the residual r(w)."""
 
     def jacobian(self, w: Array) -> Matrix:
-        """J(w)."""
+        """Return the Jacobian J(w)."""
 
-    def row_sizes(self, J: Matrix) -> Array:
-        """What the rows of J are divided by."""
+    def row_scales(self, J: Matrix) -> Array:
+        """Return the divisors of the rows of J."""
 
     def values(self, w: Array) -> Array:
-        """v: the solution and its derivatives where they enter nonlinearly."""
+        """Return v: the derivatives of the solution that enter nonlinear terms, at the points."""
 
-    def level(self, u: float) -> Array:
-        """v of the constant function u."""
+    def values_of_constant(self, u: float) -> Array:
+        """Return v of the constant function u."""
 
     def linear_part(self) -> tuple[Matrix, Array]:
-        """J and b without the nonlinear terms."""
+        """Return J and b of the system without nonlinear terms."""
 
     def linearise(self, v: Array) -> tuple[Matrix, Array]:
-        """J and b of the system linearised about v: its solution is the next w."""
+        """Return J and b of the system linearised about v; the solution of J w = b is the next w."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a method ended: the coefficients, ½‖r‖², the steps taken, the rank used."""
+    """Result of a method: the coefficients, the cost ½‖r‖², the number of steps, the status, the rank."""
 
     w: Array
     cost: float
@@ -58,20 +58,20 @@ class Outcome:
     status: Status
     rank: int | None = None
     relative: float = 0.0
-    """The last row-scaled residual, relative to that of zero (nonlinear methods)."""
+    """The last row-scaled residual relative to that of w = 0 (nonlinear methods)."""
     factors: Factorization | None = field(default=None, repr=False, compare=False)
-    """The last factored Jacobian, where the method keeps it."""
+    """The last factored Jacobian, if the method keeps it."""
 
 
 class Method(Protocol):
-    """An algorithm that takes a system to an outcome."""
+    """An algorithm that solves a system."""
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         """Minimise ‖r(w)‖²."""
 
 
-def at_least_zero(method: str, **numbers: Any) -> None:
-    """Refuse what a method cannot be told: lengths and tolerances below zero, counts that are not whole."""
+def check_nonnegative(method: str, **numbers: Any) -> None:
+    """Raise a `ProblemError` for negative or non-finite parameters, and for counts that are not integers."""
     for name, value in numbers.items():
         counted = name in ("rounds", "max_steps", "continuation")
         kinds = (int, np.integer) if counted else (int, float, np.integer, np.floating)
@@ -80,41 +80,41 @@ def at_least_zero(method: str, **numbers: Any) -> None:
                 f"{method}({name})",
                 expected="a whole number of at least 0" if counted else "a finite number of at least 0",
                 got=repr(value),
-                remedy="Leave it out for the usual one.",
+                remedy=f"Leave {name} out to use its default.",
             )
 
 
 def cost_of(r: Array) -> float:
-    """½‖r‖²; infinite where the residual is not a number."""
+    """Return ½‖r‖², or infinity if the residual is not finite."""
     value = 0.5 * float(r @ r)
     return value if np.isfinite(value) else np.inf
 
 
-LEVELS = (0.0, 1.0, -1.0, 0.1)
-"""Constants from which a nonlinear problem is started, one after another."""
+START_CONSTANTS = (0.0, 1.0, -1.0, 0.1)
+"""Constants that are tried in turn as initial values of a nonlinear problem."""
 
 
 def starting_values(system: Equations) -> Array:
-    """v of a constant about which the system can be linearised: zero, unless it is singular there."""
-    for u in LEVELS:
-        v = system.level(u)
+    """Return v of a constant about which the system can be linearised: zero, unless it is singular there."""
+    for u in START_CONSTANTS:
+        v = system.values_of_constant(u)
         if all(is_finite(part) for part in system.linearise(v)):
             return v
     raise ProblemError(
         "problem",
         expected="equations that are finite for some constant value of the unknowns",
-        got=f"infinite or undefined terms at each of {LEVELS}",
-        remedy="Rewrite the equation without the singularity, for example multiply it out.",
+        got=f"infinite or undefined terms at each of {START_CONSTANTS}",
+        remedy="Rewrite the equation without the singularity, for example multiply by the denominator.",
     )
 
 
 def linear_start(system: Equations) -> tuple[Matrix, Array]:
-    """J and b of the system with its nonlinear terms linearised about a constant."""
+    """Return J and b of the system with its nonlinear terms linearised about a constant."""
     return system.linearise(starting_values(system))
 
 
-_LINEAR_LOSSES = 2.0
-"""Loss of a nonlinear minimum over that of the linearised problem, up to which the basis is its cause.
+_MAX_COST_RATIO = 2.0
+"""Cost of a nonlinear minimum relative to that of the linearised problem up to which the basis limits it.
 
 Fisher-KPP from noisy initial data with 400 nodes: 0.8 to 1.0. Minima of TC-9 to TC-11 that are solutions:
 below 1e-3.
@@ -122,9 +122,9 @@ below 1e-3.
 
 
 def limited_by_basis(cost: float, linear_cost: float) -> bool:
-    """Whether a minimum is as good as the basis allows, in any units.
+    """Whether the cost of a minimum is limited by the basis.
 
-    The linearised problem has one minimum. If its residual in this basis is as large as that of the nonlinear
-    problem, more nodes are missing, not another start.
+    The linearised problem has a unique minimum. If its residual in this basis is as large as that of the
+    nonlinear problem, more nodes are needed, not another initial guess.
     """
-    return cost <= _LINEAR_LOSSES * linear_cost
+    return cost <= _MAX_COST_RATIO * linear_cost

@@ -1,9 +1,9 @@
-r"""min ‖J p + r‖² with ‖p‖ ≤ Δ: the trust-region reflective method, for unbounded weights.
+r"""Trust-region method for nonlinear least squares: min ‖J p + r‖² with ‖p‖ ≤ Δ.
 
-Without bounds nothing is reflected, and what remains is the trust-region method of Moré. Each
-Jacobian is reduced once to its triangle R; each trial of the multiplier λ then costs one structured
-QR of [R; √λ I], a small fraction of the singular value decomposition that SciPy's implementation
-computes at every step. Steps, radius rules and stopping tests are the same as there.
+Without bounds, the trust-region reflective method is the method of Moré. Each Jacobian is reduced once to its
+triangle R; each trial of the multiplier λ then costs one structured QR of [R; √λ I], a small fraction of the
+singular value decomposition that SciPy's implementation computes at every step. Steps, radius rules and
+stopping tests are those of SciPy.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from pibls.nonlinear.protocol import Equations, Outcome, cost_of, limited_by_bas
 from pibls.status import Status
 
 _EPS = float(np.finfo(float).eps)
-_REJECTIONS = 10
-_SOLVED = 1e-4  # residual relative to that of the start's right-hand side, above which the end is no solution
+_MAX_REJECTIONS = 10
+_MAX_SOLVED_RESIDUAL = 1e-4  # residual relative to the right-hand side of the linearised start
 
 
 @dataclass(frozen=True)
 class TrustRegion:
-    """One descent from the linearised start: Algorithm 2 without its perturbations.
+    """One trust-region iteration from the linearised start: Algorithm 2 without its perturbations.
 
     Parameters
     ----------
     ftol, xtol, gtol
-        Stopping: relative fall of the cost, relative step, gradient.
+        Stopping tests: relative decrease of the cost, relative step, gradient.
     max_steps
         Limit on the number of Jacobians.
     linear
@@ -50,14 +50,14 @@ class TrustRegion:
         w0 = factors.apply(b)
         w, cost, steps, settled = self.minimize(system, w0)
         relative = float(np.sqrt(2.0 * cost)) / (float(np.linalg.norm(b)) or 1.0)
-        solved = relative <= _SOLVED or limited_by_basis(cost, cost_of(A @ w0 - b))
+        solved = relative <= _MAX_SOLVED_RESIDUAL or limited_by_basis(cost, cost_of(A @ w0 - b))
         status = Status.SOLVED if solved else Status.STALLED
         if not settled:
             status = Status.STEP_LIMIT
         return Outcome(w, cost, steps, status, factors.rank, relative)
 
     def minimize(self, system: Equations, w: Array) -> tuple[Array, float, int, bool]:
-        """(w, ½‖r‖², steps, whether a stopping test was met)."""
+        """Return w, the cost ½‖r‖², the number of steps, and whether a stopping test was met."""
         r = system.residual(w)
         cost = cost_of(r)
         radius = float(np.linalg.norm(w)) or 1.0
@@ -67,7 +67,7 @@ class TrustRegion:
             model = Triangle.of(J, r)
             if model.gradient_norm < self.gtol:
                 return w, cost, step, True
-            for _ in range(_REJECTIONS):
+            for _ in range(_MAX_REJECTIONS):
                 p, multiplier = model.step(radius, multiplier)
                 length = float(np.linalg.norm(p))
                 r_new = system.residual(w + p)
@@ -85,7 +85,7 @@ class TrustRegion:
                 if actual > 0 or flat or tiny:
                     break
             else:
-                # However short, no step lowers the cost: its rounding errors have been reached.
+                # No step, however short, reduces the cost: it is at the level of rounding.
                 return w, cost, step + 1, True
             if actual > 0:
                 w, r, cost = w + p, r_new, cost_new
@@ -96,7 +96,7 @@ class TrustRegion:
 
 @dataclass
 class Triangle:
-    """½‖J p + r‖² through J = QR: the triangle R and c = Qᵀr."""
+    """The quadratic model ½‖J p + r‖² by J = QR: the triangle R and c = Qᵀr."""
 
     R: Array
     c: Array
@@ -108,14 +108,14 @@ class Triangle:
         return cls(R, c, float(np.abs(R.T @ c).max(initial=0.0)))
 
     def decrease(self, p: Array) -> float:
-        """How much the model promises to fall for the step p."""
+        """Return the decrease of the model for the step p."""
         Rp = self.R @ p
         return -float(0.5 * Rp @ Rp + Rp @ self.c)
 
     def step(self, radius: float, multiplier: float) -> tuple[Array, float]:
-        """The minimiser with ‖p‖ ≤ radius (within 1 %) and its multiplier λ, by Newton on ‖p(λ)‖."""
+        """Return the minimiser with ‖p‖ ≤ radius (within 1 %) and its multiplier λ, by Newton on ‖p(λ)‖."""
         floor = (0.1 * _EPS * float(np.abs(np.diagonal(self.R)).max(initial=0.0))) ** 2
-        # Singular values below rounding are noise: no smaller multiplier is tried.
+        # No multiplier is tried that corresponds to singular values below rounding.
         floor = max(floor, float(np.finfo(float).tiny))
         low, high = floor, np.inf
         trial = max(multiplier, floor)
@@ -141,7 +141,7 @@ class Triangle:
         return p, trial
 
     def _regularised(self, multiplier: float) -> tuple[Array, float]:
-        """argmin ‖R p + c‖² + λ‖p‖², and -½ d‖p‖²/dλ = ‖R_λ⁻ᵀ p‖²."""
+        """Return p = argmin ‖R p + c‖² + λ‖p‖², and -½ d‖p‖²/dλ = ‖R_λ⁻ᵀ p‖²."""
         from scipy.linalg import lapack
 
         m = len(self.c)

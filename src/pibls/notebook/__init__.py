@@ -1,1 +1,1 @@
-"""Problems and solutions as a notebook shows them."""
+"""HTML representations of problems and solutions for notebooks, and plots of problems."""

@@ -1,4 +1,4 @@
-"""A problem as a notebook shows it: typeset equations, conditions with their places, the domain drawn."""
+"""HTML representation of a problem: typeset equations, conditions, and a sketch of the domain."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pibls.geometry import Domain, box_of, faces_of
+from pibls.notebook.condition_text import HtmlNotation, describe_conditions, inline
 from pibls.notebook.sketch import sketch
-from pibls.notebook.wording import HtmlPen, conditions_in_words, inline
 from pibls.problem.problem import condition_regions
 from pibls.text.typeset import equation_latex, latex, name_latex
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def problem_html(problem: Problem) -> str:
-    """HTML with LaTeX between dollars, for MathJax."""
+    """Return HTML with LaTeX between dollars, for MathJax."""
     regions = condition_regions(problem)
     names = ", ".join(latex(u) for u in problem.unknowns)
     coordinates = ", ".join(name_latex(str(c)) for c in problem.coordinates)
     kind = "Linear" if problem.is_linear else "Nonlinear"
-    # A long equation scrolls by itself, without taking the page along.
+    # A long equation scrolls separately from the page.
     scrolled = '<div style="overflow-x:auto;overflow-y:hidden">'
     equations = "".join(f"{scrolled}$${escape(equation_latex(e))}$$</div>" for e in problem.equations)
     rows = "".join(
         f'<tr><td style="text-align:right"><b>{i + 1}</b></td>'
         f'<td style="text-align:left">{what}</td><td style="text-align:left">{where}</td></tr>'
-        for i, (what, where) in enumerate(conditions_in_words(problem, HtmlPen()))
+        for i, (what, where) in enumerate(describe_conditions(problem, HtmlNotation()))
     )
     subject = f"<b>{kind} problem</b> for {inline(names)} of {inline(coordinates)}"
     return (

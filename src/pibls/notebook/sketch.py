@@ -1,6 +1,6 @@
-"""The domain as a small drawing, with the numbers of the conditions where they hold.
+"""SVG sketch of a domain with the numbers of the conditions.
 
-Drawn from what every shape offers: its faces where it has them, random points of the boundary where not.
+Faces with a parametrization are drawn as curves, other boundaries as random points.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from sympy.printing.pretty.pretty_symbology import pretty_symbol
 
 from pibls.arrays import Array
 from pibls.geometry import Boundary, Domain, Face, faces_of, space_of, time_of, within
-from pibls.notebook.sheet import MARGIN, Paper, block, dot, line, runs, words
-from pibls.problem.regions.on import Region
+from pibls.notebook.svg import MARGIN, SketchProjection, circle, polyline, rectangle, runs, text_element
+from pibls.problem.regions.selection import Region
 
-_SAMPLES = 65
-_DOTS = 240
-_ROWS = 50
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # for the colour-blind too
+_CURVE_POINTS = 65
+_RANDOM_POINTS = 240
+_RASTER = 50  # rows and columns of the raster of the interior
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # safe for colour blindness
 _GREY = "#999999"
-_Held: TypeAlias = tuple[int, ...]
-"""Numbers of the conditions that hold somewhere, from 0."""
+_ConditionSet: TypeAlias = tuple[int, ...]
+"""The numbers, from 0, of the conditions at a place."""
 
 
 def sketch(domain: Domain, regions: Sequence[Region]) -> str:
-    """An SVG drawing; empty where there are more coordinates than paper can show.
+    """Return an SVG drawing; empty if there are more than three space coordinates.
 
-    ``regions`` are where the conditions hold; at each stands the number of its condition, from 1.
+    ``regions`` are the regions of the conditions; each is labelled with the number of its condition, from 1.
     """
     if len(space_of(domain).coordinates) > 3:
         return ""
@@ -39,171 +39,188 @@ def sketch(domain: Domain, regions: Sequence[Region]) -> str:
 
 class _Sketch:
     def __init__(self, domain: Domain, regions: tuple[Region, ...]) -> None:
-        self.domain, self.regions, self.paper = domain, regions, Paper(domain)
-        self.colours: dict[_Held, str] = {(): _GREY}
+        self.domain, self.regions, self.projection = domain, regions, SketchProjection(domain)
+        self.colours: dict[_ConditionSet, str] = {(): _GREY}
 
     def svg(self) -> str:
-        parts = [*self._inside(), *self._boundary(), *self._slices(), *self._spots(), *self._names()]
-        w, h = self.paper.width + 2 * MARGIN, self.paper.height + 2 * MARGIN
+        parts = [
+            *self._interior(),
+            *self._boundary(),
+            *self._slices(),
+            *self._single_points(),
+            *self._coordinate_labels(),
+        ]
+        w, h = self.projection.width + 2 * MARGIN, self.projection.height + 2 * MARGIN
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{w:.0f}" height="{h:.0f}" '
             f'viewBox="0 0 {w:.1f} {h:.1f}" role="img" font-family="sans-serif" font-size="12" '
             f'fill="currentColor">{"".join(parts)}</svg>'
         )
 
-    def _inside(self) -> list[str]:
-        """The domain tinted, row by row; a line, or the edges of the bounds, where there is no area."""
-        paper = self.paper
-        corners = paper.corners()
-        if paper.drawn != 2:
+    def _interior(self) -> list[str]:
+        """Shade the interior row by row; draw a line or the edges of the bounds if it is not planar."""
+        projection = self.projection
+        corners = projection.corners()
+        if projection.drawn_dimensions != 2:
             edges = [(a, b) for i, a in enumerate(corners) for b in corners[i + 1 :] if (a != b).sum() == 1]
-            return [line(paper.place(np.array(edge)), _GREY, 1.2) for edge in edges]
-        middles = (np.arange(_ROWS) + 0.5) / _ROWS
-        x, y = (low + (high - low) * middles for low, high in paper.box[:2])
+            return [polyline(projection.place(np.array(edge)), _GREY, 1.2) for edge in edges]
+        middles = (np.arange(_RASTER) + 0.5) / _RASTER
+        x, y = (low + (high - low) * middles for low, high in projection.box[:2])
         P = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-        mask = within(self.domain, paper.points(P)).reshape(_ROWS, _ROWS)
-        w, h = paper.width / _ROWS, paper.height / _ROWS
-        # Equal rows in one piece, so that a box is a single one.
+        mask = within(self.domain, projection.points(P)).reshape(_RASTER, _RASTER)
+        w, h = projection.width / _RASTER, projection.height / _RASTER
+        # Equal rows are merged, so that a box is a single rectangle.
         changes = np.flatnonzero((mask[1:] != mask[:-1]).any(axis=1)) + 1
         return [
-            block(MARGIN + start * w, MARGIN + paper.height - top * h, (stop - start) * w, (top - row) * h)
-            for row, top in pairwise([0, *changes.tolist(), _ROWS])
+            rectangle(
+                MARGIN + start * w, MARGIN + projection.height - top * h, (stop - start) * w, (top - row) * h
+            )
+            for row, top in pairwise([0, *changes.tolist(), _RASTER])
             for start, stop in runs(mask[row])
         ]
 
     def _boundary(self) -> list[str]:
         out: list[str] = []
         for face in faces_of(self.domain):
-            found, is_curve = self._sample(face)
-            held = _held(self.regions, found)
-            points, normals = self.paper.place(found.points), self.paper.direction(found.normals)
-            out += (self._curve if is_curve else self._dots)(points, normals, held)
+            found, is_curve = self._sample_face(face)
+            conditions = _conditions_at(self.regions, found)
+            points, normals = self.projection.place(found.points), self.projection.direction(found.normals)
+            out += (self._curve if is_curve else self._point_set)(points, normals, conditions)
         return out
 
-    def _sample(self, face: Face) -> tuple[Boundary, bool]:
-        """Points of a face, and whether they follow each other along a curve."""
+    def _sample_face(self, face: Face) -> tuple[Boundary, bool]:
+        """Return points of a face, and whether they are ordered along a curve."""
         rng = np.random.default_rng(0)
         if not face.has_chart:
-            return face.at(np.empty((_DOTS, face.dimension)), rng), False
-        k = face.dimension - self.paper.hides_time
-        # Not to the very ends: a corner belongs to the neighbouring side too. Of a body's side, its middle.
-        U = np.linspace(1e-6, 1 - 1e-6, _SAMPLES)[:, None] if k == 1 else np.full((1, k), 0.5)
-        if self.paper.hides_time:
+            return face.at(np.empty((_RANDOM_POINTS, face.dimension)), rng), False
+        k = face.dimension - self.projection.hides_time
+        # Without the ends, as a corner also belongs to the adjacent side; for a face of a body its centre.
+        U = np.linspace(1e-6, 1 - 1e-6, _CURVE_POINTS)[:, None] if k == 1 else np.full((1, k), 0.5)
+        if self.projection.hides_time:
             U = np.column_stack([U, np.full(len(U), 0.5)])
         return face.at(U, rng), k == 1
 
-    def _curve(self, points: Array, normals: Array, held: tuple[_Held, ...]) -> list[str]:
+    def _curve(self, points: Array, normals: Array, conditions: tuple[_ConditionSet, ...]) -> list[str]:
         out: list[str] = []
-        changes = {i for i in range(1, len(held)) if held[i] != held[i - 1]}
+        changes = {i for i in range(1, len(conditions)) if conditions[i] != conditions[i - 1]}
         steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
         jumps = {int(i) + 1 for i in np.flatnonzero(steps > 4 * np.median(steps))}  # where another shape cuts
-        for start, stop in pairwise(sorted({0, *changes, *jumps, len(held)})):
-            here, middle = held[start], (start + stop) // 2
+        for start, stop in pairwise(sorted({0, *changes, *jumps, len(conditions)})):
+            here, middle = conditions[start], (start + stop) // 2
             joined = stop + 1 if stop in changes - jumps else stop
-            out.append(line(points[start:joined], self._colour(here), 3.0 if here else 1.0, dashed=not here))
-            out += self._number(points[middle], normals[middle], here)
+            out.append(
+                polyline(points[start:joined], self._colour(here), 3.0 if here else 1.0, dashed=not here)
+            )
+            out += self._number_label(points[middle], normals[middle], here)
         return out
 
-    def _dots(self, points: Array, normals: Array, held: tuple[_Held, ...]) -> list[str]:
-        """Each point, and at the highest of each kind its number."""
+    def _point_set(self, points: Array, normals: Array, conditions: tuple[_ConditionSet, ...]) -> list[str]:
+        """Draw each point, with the number at the uppermost point of each set of conditions."""
         out: list[str] = []
-        seen: set[_Held] = set()
-        radius = {1: 4.0, 2: 1.6, 3: 0.0}[self.paper.drawn]
+        seen: set[_ConditionSet] = set()
+        radius = {1: 4.0, 2: 1.6, 3: 0.0}[self.projection.drawn_dimensions]
         for i in np.argsort(points[:, 1], kind="stable"):
-            out += [dot(points[i], self._colour(held[i]), radius)] if radius else []
-            if held[i] not in seen:
-                out += self._number(points[i], normals[i], held[i])
-                seen.add(held[i])
+            out += [circle(points[i], self._colour(conditions[i]), radius)] if radius else []
+            if conditions[i] not in seen:
+                out += self._number_label(points[i], normals[i], conditions[i])
+                seen.add(conditions[i])
         return out
 
     def _slices(self) -> list[str]:
-        """x = level: a line in the plane; at the start of a time that is not drawn, the whole domain."""
+        """Draw conditions at x = level as lines; label the whole domain if the coordinate is not drawn."""
         out: list[str] = []
-        paper = self.paper
-        for held, region, (axis, level) in self._grouped_slices():
-            if axis >= paper.drawn:
-                text = f"{_pretty(time_of(self.domain))} = {level:g}: {_numbers(held)}"
-                middle = (MARGIN + paper.width / 2, MARGIN + paper.height / 2)
-                out.append(words(middle, text, "middle", colour=self._colour(held), bold=True))
+        projection = self.projection
+        for conditions, region, (axis, level) in self._grouped_slices():
+            if axis >= projection.drawn_dimensions:
+                text = f"{_pretty(time_of(self.domain))} = {level:g}: {_numbers(conditions)}"
+                middle = (MARGIN + projection.width / 2, MARGIN + projection.height / 2)
+                out.append(text_element(middle, text, "middle", colour=self._colour(conditions), bold=True))
                 continue
-            U = np.linspace(0.0, 1.0, _SAMPLES if paper.drawn > 1 else 1)[:, None]
-            P = paper.box[: paper.drawn, 0] * (1 - U) + paper.box[: paper.drawn, 1] * U
+            U = np.linspace(0.0, 1.0, _CURVE_POINTS if projection.drawn_dimensions > 1 else 1)[:, None]
+            P = (
+                projection.box[: projection.drawn_dimensions, 0] * (1 - U)
+                + projection.box[: projection.drawn_dimensions, 1] * U
+            )
             P[:, axis] = level
-            X = paper.points(P)
+            X = projection.points(P)
             keep = within(self.domain, X) & region.holds(X)
-            outward = np.zeros((1, paper.drawn))
-            outward[0, axis] = -1.0 if level <= paper.box[axis, 0] else 1.0
+            outward = np.zeros((1, projection.drawn_dimensions))
+            outward[0, axis] = -1.0 if level <= projection.box[axis, 0] else 1.0
             for start, stop in runs(keep):
-                found = paper.place(X[start:stop])
-                colour = self._colour(held)
-                out.append(line(found, colour, 3.0) if len(found) > 1 else dot(found[0], colour, 4.0))
-                out += self._number(found[len(found) // 2], paper.direction(outward)[0], held)
+                found = projection.place(X[start:stop])
+                colour = self._colour(conditions)
+                out.append(polyline(found, colour, 3.0) if len(found) > 1 else circle(found[0], colour, 4.0))
+                out += self._number_label(
+                    found[len(found) // 2], projection.direction(outward)[0], conditions
+                )
         return out
 
-    def _grouped_slices(self) -> list[tuple[_Held, Region, tuple[int, float]]]:
-        """Equal slices together: u and its rate are often both given at the start."""
+    def _grouped_slices(self) -> list[tuple[_ConditionSet, Region, tuple[int, float]]]:
+        """Group equal slices, because u and its time derivative are often both given at the start."""
         planes = {r: plane for r in self.regions if (plane := r.plane()) is not None}
         return [
             (tuple(i for i, r in enumerate(self.regions) if r == kind), kind, plane)
             for kind, plane in planes.items()
         ]
 
-    def _spots(self) -> list[str]:
+    def _single_points(self) -> list[str]:
         out: list[str] = []
         for i, region in enumerate(self.regions):
-            points = self.paper.place(region.spots(self.domain))
-            out += [dot(point, self._colour((i,)), 4.0) for point in points]
+            points = self.projection.place(region.isolated_points(self.domain))
+            out += [circle(point, self._colour((i,)), 4.0) for point in points]
             if len(points):
-                out += self._number(points[0], np.array([0.7, -0.7]), (i,))
+                out += self._number_label(points[0], np.array([0.7, -0.7]), (i,))
         return out
 
-    def _names(self) -> list[str]:
-        """The coordinates; along the lower and the left side with their ends."""
-        paper = self.paper
+    def _coordinate_labels(self) -> list[str]:
+        """Label the coordinates, with their bounds along the lower and the left side."""
+        projection = self.projection
         names = [_pretty(c) for c in self.domain.coordinates]
-        bottom = MARGIN + paper.height
-        (low, high), middle = paper.box[0], MARGIN + paper.base / 2
+        bottom = MARGIN + projection.height
+        (low, high), middle = projection.box[0], MARGIN + projection.x_length / 2
         out = [
-            words((MARGIN, bottom + 32), f"{low:g}", "start"),
-            words((middle, bottom + 32), names[0], "middle", italic=True),
-            words((MARGIN + paper.base, bottom + 32), f"{high:g}", "end"),
+            text_element((MARGIN, bottom + 32), f"{low:g}", "start"),
+            text_element((middle, bottom + 32), names[0], "middle", italic=True),
+            text_element((MARGIN + projection.x_length, bottom + 32), f"{high:g}", "end"),
         ]
-        if paper.drawn == 2:
-            low, high = paper.box[1]
+        if projection.drawn_dimensions == 2:
+            low, high = projection.box[1]
             out += [
-                words((MARGIN - 28, bottom), f"{low:g}", "end"),
-                words((MARGIN - 28, MARGIN + paper.height / 2 + 4), names[1], "end", italic=True),
-                words((MARGIN - 28, MARGIN + 9), f"{high:g}", "end"),
+                text_element((MARGIN - 28, bottom), f"{low:g}", "end"),
+                text_element((MARGIN - 28, MARGIN + projection.height / 2 + 4), names[1], "end", italic=True),
+                text_element((MARGIN - 28, MARGIN + 9), f"{high:g}", "end"),
             ]
-        for i in range(1, paper.drawn) if paper.drawn == 3 else ():
-            ends = np.tile(paper.box[:3, 0], (2, 1))
-            ends[1, i] = paper.box[i, 1]
-            x, y = paper.place(ends.mean(axis=0, keepdims=True))[0]
-            out.append(words((float(x) - 6, float(y)), names[i], "end", italic=True))
+        for i in range(1, projection.drawn_dimensions) if projection.drawn_dimensions == 3 else ():
+            ends = np.tile(projection.box[:3, 0], (2, 1))
+            ends[1, i] = projection.box[i, 1]
+            x, y = projection.place(ends.mean(axis=0, keepdims=True))[0]
+            out.append(text_element((float(x) - 6, float(y)), names[i], "end", italic=True))
         return out
 
-    def _colour(self, held: _Held) -> str:
-        if held not in self.colours:
-            self.colours[held] = _COLOURS[(len(self.colours) - 1) % len(_COLOURS)]
-        return self.colours[held]
+    def _colour(self, conditions: _ConditionSet) -> str:
+        if conditions not in self.colours:
+            self.colours[conditions] = _COLOURS[(len(self.colours) - 1) % len(_COLOURS)]
+        return self.colours[conditions]
 
-    def _number(self, point: Array, normal: Array, held: _Held) -> list[str]:
-        if not held:
+    def _number_label(self, point: Array, normal: Array, conditions: _ConditionSet) -> list[str]:
+        if not conditions:
             return []
-        text = _numbers(held)
-        away = np.array([10.0 + 3.2 * len(text), 13.0])  # to the side, as far as the text is wide
+        text = _numbers(conditions)
+        away = np.array([10.0 + 3.2 * len(text), 13.0])  # horizontal distance by text width
         x, y = point + away * normal / (float(np.linalg.norm(normal)) or 1.0)
-        return [words((float(x), float(y) + 4), text, "middle", colour=self._colour(held), bold=True)]
+        return [
+            text_element((float(x), float(y) + 4), text, "middle", colour=self._colour(conditions), bold=True)
+        ]
 
 
-def _held(regions: tuple[Region, ...], boundary: Boundary) -> tuple[_Held, ...]:
-    """For each boundary point, the numbers of the conditions that hold there."""
+def _conditions_at(regions: tuple[Region, ...], boundary: Boundary) -> tuple[_ConditionSet, ...]:
+    """Return, for each boundary point, the numbers of the conditions that hold there."""
     masks = {i: r.mask(boundary) for i, r in enumerate(regions)}
     return tuple(tuple(i for i, m in masks.items() if m[p]) for p in range(len(boundary.points)))
 
 
-def _numbers(held: _Held) -> str:
-    return ", ".join(str(i + 1) for i in held)
+def _numbers(conditions: _ConditionSet) -> str:
+    return ", ".join(str(i + 1) for i in conditions)
 
 
 def _pretty(symbol: Any) -> str:

@@ -1,8 +1,8 @@
-"""Pictures of solutions, as methods of a solution: `plot`, `plot_error`, `plot_cells`, `animate`, …"""
+"""Plots of solutions, which are also methods of `Solution`: `plot`, `plot_error`, `plot_cells`, `animate`."""
 
-from pibls.plot.against import plot_error, plot_residual
+from pibls.plot.animation import animate
 from pibls.plot.cells import plot_cells
-from pibls.plot.film import animate
-from pibls.plot.show import plot
+from pibls.plot.drawing import plot
+from pibls.plot.error_plots import plot_error, plot_residual
 
 __all__ = ["animate", "plot", "plot_cells", "plot_error", "plot_residual"]

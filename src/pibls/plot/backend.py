@@ -1,12 +1,12 @@
-"""matplotlib, fetched when a picture is asked for and not before."""
+"""Import of Matplotlib on first use."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pibls.errors import need
+from pibls.errors import import_optional
 
 
 def matplotlib(module: str) -> Any:
-    """A module of matplotlib, such as "figure"; a clear error where there is none."""
-    return need(f"matplotlib.{module}", extra="plot", purpose="A picture")
+    """Return a module of Matplotlib, such as "figure"; raise an error with the remedy if not installed."""
+    return import_optional(f"matplotlib.{module}", extra="plot", purpose="A picture")

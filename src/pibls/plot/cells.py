@@ -1,4 +1,4 @@
-"""How the domain was divided: cells and windows as rectangles, coloured by the error in each."""
+"""Plot of the cells and time windows of a solution, coloured by their estimated error."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.geometry import box_of
 from pibls.plot.backend import matplotlib
-from pibls.plot.canvas import Panels, axes_for
+from pibls.plot.drawing import check_cmap
 from pibls.plot.labels import Labels
-from pibls.plot.maps import sides_of
-from pibls.plot.show import check_cmap
-from pibls.sampling import Section, fixed_values, reach_of
+from pibls.plot.maps import panel_sides
+from pibls.plot.panels import Panels, axes_for
+from pibls.sampling import Section, computed_domain, fixed_values
 from pibls.solution import Solution
 
-_INK = "0.25"
-_PAPER = "#dfe7ef"
+_EDGE_COLOUR = "0.25"
+_FACE_COLOUR = "#dfe7ef"
 
 
 def plot_cells(
@@ -31,25 +31,22 @@ def plot_cells(
     cmap: str | None = None,
     colorbar: bool = True,
 ) -> Any:
-    """Draw the cells and windows into which the domain was divided.
-
-    `Solution.plot_cells` says more.
-    """
-    domain = reach_of(solution)
+    """Draw the cells and time windows into which the domain was divided; see `Solution.plot_cells`."""
+    domain = computed_domain(solution)
     if cmap is not None:
         check_cmap(cmap)
-    boxes = solution.space.boxes_in(box_of(domain))
+    boxes = solution.space.cell_boxes(box_of(domain))
     section = _section(solution, fixed_values(domain, at))
     chosen = np.ones(len(boxes), dtype=bool)
     for axis, value in section.fixed.items():
         low, high = boxes[:, axis, 0], boxes[:, axis, 1]
         chosen &= (low <= value) & ((value < high) | (high == high.max()))
     errors = _errors(solution, len(boxes))
-    (axes,), answer = axes_for(Panels.of(1, _sides(section), bars=errors is not None and colorbar), ax)
+    (axes,), answer = axes_for(Panels.of(1, _panel_sides(section), bars=errors is not None and colorbar), ax)
     shown = _draw(
         axes, boxes[chosen][:, list(section.free)], None if errors is None else errors[chosen], cmap
     )
-    _dress(axes, section, Labels.of(solution.problem, units))
+    _label_axes(axes, section, Labels.of(solution.problem, units))
     if errors is not None and colorbar:
         axes.get_figure().colorbar(shown, ax=axes, pad=0.02, aspect=24).set_label(
             "estimated error in the cell"
@@ -58,20 +55,20 @@ def plot_cells(
 
 
 def _errors(solution: Solution, cells: int) -> Array | None:
-    """An estimate for each cell, where the search has left one."""
+    """Return the estimated error of each cell, or None if the solution has none."""
     given = solution.notes.get("cell_errors")
     errors = None if given is None else np.asarray(given, dtype=float)
     return errors if errors is not None and errors.shape == (cells,) else None
 
 
 def _section(solution: Solution, fixed: Mapping[int, float]) -> Section:
-    """Two free coordinates, or the one there is; of more, those that come last are fixed in their middle."""
-    domain = reach_of(solution)
+    """Return a section with at most two free coordinates; further ones are fixed at their centre."""
+    domain = computed_domain(solution)
     free = [i for i in range(len(domain.coordinates)) if i not in fixed]
     if not free:
         raise ProblemError(
             "at",
-            expected="a coordinate that is left free",
+            expected="at least one free coordinate",
             got="values for all of them",
             remedy="Fix all but two.",
         )
@@ -80,8 +77,8 @@ def _section(solution: Solution, fixed: Mapping[int, float]) -> Section:
     return Section(domain, tuple(free[:2]), {**fixed, **more})
 
 
-def _sides(section: Section) -> list[tuple[float, float]]:
-    return [(1.0, 0.2)] if len(section.free) == 1 else sides_of((section,))
+def _panel_sides(section: Section) -> list[tuple[float, float]]:
+    return [(1.0, 0.2)] if len(section.free) == 1 else panel_sides((section,))
 
 
 def _draw(ax: Any, boxes: Array, errors: Array | None, cmap: str | None) -> Any:
@@ -93,13 +90,13 @@ def _draw(ax: Any, boxes: Array, errors: Array | None, cmap: str | None) -> Any:
         [np.stack([x[:, i], y[:, j]], axis=1) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))], axis=1
     )
     thin = 0.8 if len(boxes) < 400 else 0.3
-    shown = matplotlib("collections").PolyCollection(corners, edgecolors=_INK, linewidths=thin)
+    shown = matplotlib("collections").PolyCollection(corners, edgecolors=_EDGE_COLOUR, linewidths=thin)
     if errors is None:
-        shown.set_facecolor(_PAPER)
+        shown.set_facecolor(_FACE_COLOUR)
     else:
         positive = errors[np.isfinite(errors) & (errors > 0)]
         low, high = (positive.min(), positive.max()) if len(positive) else (1e-16, 1.0)
-        # A cell outside of the domain has no error, and no colour.
+        # A cell outside the domain has zero error and is not coloured.
         clipped = np.clip(np.nan_to_num(errors, nan=high, posinf=high), low, high)
         shown.set_array(np.ma.masked_where(errors == 0.0, clipped))
         shown.set_norm(matplotlib("colors").LogNorm(low, max(high, 1.0001 * low)))
@@ -108,13 +105,13 @@ def _draw(ax: Any, boxes: Array, errors: Array | None, cmap: str | None) -> Any:
     return shown
 
 
-def _dress(ax: Any, section: Section, labels: Labels) -> None:
+def _label_axes(ax: Any, section: Section, labels: Labels) -> None:
     ends = section.bounds
     coordinates = section.domain.coordinates
     ax.set_xlim(*ends[0])
     ax.set_xlabel(labels.coordinate(section.symbols[0]))
     ax.set_title(
-        labels.places((coordinates[i], v) for i, v in sorted(section.fixed.items())), fontsize="medium"
+        labels.fixed_values((coordinates[i], v) for i, v in sorted(section.fixed.items())), fontsize="medium"
     )
     if len(ends) == 1:
         ax.set_ylim(0.0, 1.0)

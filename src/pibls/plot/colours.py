@@ -1,8 +1,7 @@
-"""From values to colours: which map, between which limits.
+"""Colour scales: the colour map and its limits for given values.
 
-All maps can be told apart by colour-blind readers: viridis for values, a blue-white-red one centred at
-zero for what has a sign that matters (errors, residuals, and values that swing to both sides), cividis
-on a logarithmic scale for sizes.
+All maps are suitable for colour-blind readers: viridis for values, a blue-white-red map centred at zero for
+signed quantities (errors, residuals, values of both signs), cividis on a logarithmic scale for magnitudes.
 """
 
 from __future__ import annotations
@@ -15,100 +14,100 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.plot.backend import matplotlib
 
-_CONSTANT = 1e-9  # values that differ by less, relative to their size, are shown as one colour
-_SWING = 0.2  # the smaller of |min| and |max| over the larger, above which both signs matter
-_DECADES = 8  # what a logarithmic scale shows below the largest value
+_CONSTANT = 1e-9  # relative range below which values are shown as one colour
+_MIN_SIGN_RATIO = 0.2  # smaller of |min| and |max| over the larger, above which the signed scale is used
+_DECADES = 8  # shown below the largest value on a logarithmic scale
 
 
 @dataclass(frozen=True)
 class ColourScale:
-    """How values become colours: as they are, between limits that each kind chooses."""
+    """Base class of the maps from values to colours; each kind chooses its limits."""
 
     cmap: str
     """The name of a colour map."""
-    ink: str
+    line_colour: str
     """The colour of lines that are drawn over the map."""
-    decided: bool = False
-    """Whether no other scale may suit the values better: someone asked for this one."""
-    held: tuple[float, float] | None = None
-    """Limits that do not change, so that the frames of a film can be compared."""
+    is_fixed: bool = False
+    """Whether the scale was chosen explicitly and must not be replaced by a more suitable one."""
+    fixed_limits: tuple[float, float] | None = None
+    """Fixed limits, so that the frames of an animation can be compared."""
 
-    def suited(self, values: Array) -> ColourScale:
-        """This scale, or the one that suits these (shown) values better."""
+    def suitable_for(self, values: Array) -> ColourScale:
+        """Return this scale, or a more suitable one for these displayed values."""
         return self
 
-    def shown(self, values: Array) -> Array:
-        """What of the values is shown."""
+    def displayed(self, values: Array) -> Array:
+        """Return the displayed values, for example their magnitude."""
         return values
 
     def limits(self, values: Array) -> tuple[float, float]:
-        """The ends of the colour map for these (shown) values."""
-        return self.held or self._limits(*_range(values), values)
+        """Return the limits of the colour map for these displayed values."""
+        return self.fixed_limits or self._limits(*_range(values), values)
 
     def _limits(self, low: float, high: float, values: Array) -> tuple[float, float]:
         raise NotImplementedError
 
     def norm(self, low: float, high: float) -> Any:
-        """A matplotlib norm between the limits."""
+        """Return a Matplotlib norm between the limits."""
         return matplotlib("colors").Normalize(low, high)
 
     def label(self, text: str) -> str:
-        """LaTeX of what is shown, from LaTeX of the quantity."""
+        """Return LaTeX of the displayed quantity, from LaTeX of the quantity."""
         return text
 
-    def frame(self, ax: Any, values: Array) -> None:
-        """Set the value axis of a curve with these (shown) values."""
-        # A curve that happens to reach limits that are held, so that the axis is the same for every frame.
-        self._frame(ax, values if self.held is None else np.array(self.held))
-        if self.held is not None:
-            low, high = self.held
+    def set_value_axis(self, ax: Any, values: Array) -> None:
+        """Set the value axis of a curve with these displayed values."""
+        # Fixed limits take the place of the values, so that the axis is the same in every frame.
+        self._set_value_axis(ax, values if self.fixed_limits is None else np.array(self.fixed_limits))
+        if self.fixed_limits is not None:
+            low, high = self.fixed_limits
             ax.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
-    def _frame(self, ax: Any, values: Array) -> None:
+    def _set_value_axis(self, ax: Any, values: Array) -> None:
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Sequential(ColourScale):
-    """From the smallest to the largest value."""
+    """A sequential scale from the smallest to the largest value."""
 
     cmap: str = "viridis"
-    ink: str = "white"
+    line_colour: str = "white"
 
-    def suited(self, values: Array) -> ColourScale:
+    def suitable_for(self, values: Array) -> ColourScale:
         low, high = _range(values)
-        swings = low < 0 < high and _SWING < -low / high < 1 / _SWING
-        return Signed() if swings and not self.decided else self
+        swings = low < 0 < high and _MIN_SIGN_RATIO < -low / high < 1 / _MIN_SIGN_RATIO
+        return Signed() if swings and not self.is_fixed else self
 
     def _limits(self, low: float, high: float, values: Array) -> tuple[float, float]:
         size = max(abs(low), abs(high))
         if high - low > _CONSTANT * size:
             return low, high
-        # Rounding noise of a constant is not a picture: leave the constant its one colour.
+        # Show a constant in one colour, not its rounding errors.
         margin = 0.1 * size or 1.0
         return low - margin, high + margin
 
-    def _frame(self, ax: Any, values: Array) -> None:
+    def _set_value_axis(self, ax: Any, values: Array) -> None:
         low, high = self._limits(*_range(values), values)
-        if (low, high) != _range(values):  # a constant, whose rounding noise is no picture
+        if (low, high) != _range(values):  # a constant: do not show its rounding errors
             ax.set_ylim(low, high)
-        powers_of_ten(ax)
+        use_powers_of_ten(ax)
 
 
 @dataclass(frozen=True)
 class Signed(ColourScale):
-    """Zero in the middle, both signs to the same extent."""
+    """A diverging scale with symmetric limits about zero."""
 
     cmap: str = "RdBu_r"
-    ink: str = "0.3"
+    line_colour: str = "0.3"
 
     def _limits(self, low: float, high: float, values: Array) -> tuple[float, float]:
         size = max(abs(low), abs(high)) or 1.0
         return -size, size
 
-    def _frame(self, ax: Any, values: Array) -> None:
+    def _set_value_axis(self, ax: Any, values: Array) -> None:
         ax.axhline(0.0, color="0.5", linewidth=0.6, zorder=0)
-        powers_of_ten(ax)
+        use_powers_of_ten(ax)
 
 
 @dataclass(frozen=True)
@@ -116,10 +115,10 @@ class Magnitude(ColourScale):
     """|f| on a logarithmic scale."""
 
     cmap: str = "cividis"
-    ink: str = "white"
+    line_colour: str = "white"
 
-    def shown(self, values: Array) -> Array:
-        # Where f is exactly zero there is no logarithm; the smallest number shows as the bottom.
+    def displayed(self, values: Array) -> Array:
+        # Zero has no logarithm; the smallest normal number is shown in the lowest colour.
         return np.maximum(np.abs(values), np.finfo(float).tiny)
 
     def _limits(self, low: float, high: float, values: Array) -> tuple[float, float]:
@@ -134,14 +133,14 @@ class Magnitude(ColourScale):
     def label(self, text: str) -> str:
         return rf"|{text}|"
 
-    def _frame(self, ax: Any, values: Array) -> None:
+    def _set_value_axis(self, ax: Any, values: Array) -> None:
         low, high = self._limits(*_range(values), values)
         ax.set_yscale("log")
         ax.set_ylim(low / 2, high * 2)
 
 
-def powers_of_ten(ax: Any) -> None:
-    """×10⁶ instead of 1e6, where the axes have numbers of the usual kind."""
+def use_powers_of_ten(ax: Any) -> None:
+    """Write ×10⁶ instead of 1e6 on axes with the default tick format."""
     usual = matplotlib("ticker").ScalarFormatter
     for axis in (ax.xaxis, ax.yaxis):
         if isinstance(axis.get_major_formatter(), usual):

@@ -1,4 +1,4 @@
-"""What stands on the axes: names in the mathematics' own type, units behind them."""
+"""Axis labels: typeset names with units."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from pibls.text.typeset import name_latex
 
 @dataclass(frozen=True)
 class Labels:
-    """Names with units; ``units`` maps coordinates and unknowns, by name, to text."""
+    """Labels with units; ``units`` maps the names of coordinates and unknowns to text."""
 
     units: Mapping[str, str]
 
     @classmethod
     def of(cls, problem: Problem, units: Mapping[Any, str] | None) -> Labels:
+        """Return labels with these units, after checking their names."""
         return cls(units_of(problem, units))
 
     def coordinate(self, symbol: Any) -> str:
+        """Return the label of a coordinate."""
         return self._with_unit(typeset(name_latex(str(symbol)), str(symbol)), str(symbol))
 
     def quantity(self, latex: str, name: str, unit_of: str | None) -> str:
-        """The label of a quantity that has the unit of an unknown."""
+        """Return the label of a quantity that has the unit of an unknown."""
         return self._with_unit(typeset(latex, name), unit_of)
 
-    def places(self, values: Iterable[tuple[Any, float]]) -> str:
-        """x = 0.5, t = 1 s."""
+    def fixed_values(self, values: Iterable[tuple[Any, float]]) -> str:
+        """Return text such as "x = 0.5, t = 1 s"."""
         parts = []
         for symbol, value in values:
             unit = self.units.get(str(symbol))
             text = typeset(f"{name_latex(str(symbol))} = {number(value)}", f"{symbol} = {value:.3g}")
             parts.append(f"{text} {_unit(unit)}" if unit else text)
-        # Two to a line: in five dimensions three coordinates are fixed at a time.
+        # Two per line, because in five dimensions three coordinates are fixed.
         lines = [", ".join(parts[i : i + 2]) for i in range(0, len(parts), 2)]
         return ",\n".join(lines)
 
@@ -47,12 +49,12 @@ class Labels:
 
 
 def _unit(text: str) -> str:
-    """A unit, in mathematical type between two dollars; a single one is money."""
+    """Return a unit with an unpaired dollar sign escaped; a pair encloses mathematical text."""
     return text if text.count("$") % 2 == 0 else text.replace("$", r"\$")
 
 
 def number(value: float) -> str:
-    r"""A number as LaTeX: three digits, powers of ten written out.
+    r"""Return a number as LaTeX with three digits and an explicit power of ten.
 
     >>> number(0.25), number(-1.5e-7)
     ('0.25', '-1.5 \\times 10^{-7}')
@@ -65,8 +67,8 @@ def number(value: float) -> str:
 
 
 def typeset(latex: str, plain: str) -> str:
-    """``$latex$`` where matplotlib can set it, else the plain text."""
-    large = latex.replace(r"\frac", r"\dfrac")  # on an axis there is no line to fit into
+    """Return ``$latex$`` if Matplotlib can typeset it, else the plain text."""
+    large = latex.replace(r"\frac", r"\dfrac")  # display style, since a label is not part of a line
     return f"${large}$" if _can_set(large) else plain.replace("$", r"\$")
 
 

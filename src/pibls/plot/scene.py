@@ -1,4 +1,4 @@
-"""What is to be seen, before it is decided how: quantities, sections, labels."""
+"""The content of a plot, independent of its kind: quantities, sections, labels."""
 
 from __future__ import annotations
 
@@ -9,78 +9,79 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
-from pibls.plot.canvas import Panels
 from pibls.plot.colours import ColourScale
 from pibls.plot.labels import Labels
+from pibls.plot.panels import Panels
 from pibls.plot.view import View
-from pibls.sampling import Sampled, Section
+from pibls.sampling import SampledField, Section
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A field and the scale on which it is shown."""
+    """A field and the colour scale on which it is shown."""
 
-    field: Sampled
+    field: SampledField
     scale: ColourScale
     unit: str | None = None
-    """The unknown whose unit it has, by name."""
+    """The name of the unknown whose unit it has."""
 
     def values(self, section: Section, P: Array) -> Array:
-        """What is shown at points P of a section."""
-        return self.scale.shown(self.field(section.points(P)))
+        """Return the displayed values at points P of a section."""
+        return self.scale.displayed(self.field(section.points(P)))
 
-    def suited(self, values: list[Array]) -> Quantity:
-        """On the scale that suits all these values, so that panels can be compared."""
-        return replace(self, scale=self.scale.suited(np.concatenate(values)))
+    def with_suitable_scale(self, values: list[Array]) -> Quantity:
+        """Return the quantity on a scale suitable for all these values, common to all panels."""
+        return replace(self, scale=self.scale.suitable_for(np.concatenate(values)))
 
     def norm(self, values: list[Array]) -> Any:
-        """One norm for all these values."""
+        """Return a common norm for all these values."""
         return self.scale.norm(*self.scale.limits(np.concatenate(values)))
 
     def label(self, labels: Labels) -> str:
+        """Return the axis label of the displayed quantity."""
         return labels.quantity(self.scale.label(self.field.symbol), self.field.name, self.unit)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """All that a picture is made from."""
+    """All data that a plot is made from."""
 
     quantities: tuple[Quantity, ...]
     view: View
     labels: Labels
-    vector: tuple[Sampled, Sampled] | None = None
+    vector: tuple[SampledField, SampledField] | None = None
     resolution: int | None = None
     levels: int | None = None
     colorbar: bool = True
     band: float | None = None
     """Half the width of the band around a curve: the estimated error."""
-    fine: int = 0
-    """Points that a curve in time needs at least: an evolution in many windows has much to show."""
+    min_curve_points: int = 0
+    """The minimum number of points of a curve in time, proportional to the number of time windows."""
 
-    def nodes(self, single: int, many: int, cuts: int) -> int:
-        """Points along the longer side of a panel."""
+    def panel_points(self, single: int, many: int, cuts: int) -> int:
+        """Return the number of points along the longer side of a panel."""
         if self.resolution is not None:
             return self.resolution
         return single if cuts * len(self.quantities) == 1 else many
 
     def title(self, section: Section) -> str:
-        """The coordinates that are fixed, and where."""
+        """Return the fixed coordinates and their values as text."""
         coordinates = self.view.domain.coordinates
-        return self.labels.places((coordinates[i], v) for i, v in sorted(section.fixed.items()))
+        return self.labels.fixed_values((coordinates[i], v) for i, v in sorted(section.fixed.items()))
 
 
-class Picture(Protocol):
-    """One way of drawing a scene."""
+class PlotKind(Protocol):
+    """A way of drawing a scene, such as curves or maps."""
 
     def panels(self) -> Panels:
-        """The axes that it needs."""
+        """Return the panels that are needed."""
 
     def draw(self, axes: list[Any]) -> None:
-        """Draw on these."""
+        """Draw on the axes of the panels."""
 
 
-def unsuited(kind: str, needs: str, view: View) -> ProblemError:
-    """What to raise where a kind of picture cannot show a view."""
+def unsuited_kind(kind: str, needs: str, view: View) -> ProblemError:
+    """Return the error to raise if a kind of plot cannot show a view."""
     names = [str(view.domain.coordinates[i]) for i in view.space]
     got = ", ".join(
         [*names, *([f"{view.domain.coordinates[view.time]} (time)"] if view.time is not None else [])]
@@ -89,5 +90,5 @@ def unsuited(kind: str, needs: str, view: View) -> ProblemError:
         f"kind={kind!r}",
         expected=needs,
         got=f"the free coordinates {got or 'none'}",
-        remedy="Fix coordinates with at={…}, or leave kind out.",
+        remedy="Fix coordinates with at={…}, or omit kind.",
     )

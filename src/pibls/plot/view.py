@@ -1,7 +1,7 @@
-"""Which sections of a domain a picture shows.
+"""The sections of a domain that a plot shows.
 
-What is fixed (``at``) is fixed. Of what is left: one coordinate is a curve, two are a map, two in space
-and time are a map for each of some times, and more are all planes through the middle.
+Coordinates in ``at`` are fixed. Of the free ones, one gives a curve, two give a map, two in space and time
+give a map at each of several times, and more give all coordinate planes through the centre.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pibls.geometry import Domain, box_of, time_of
 from pibls.geometry.checks.arguments import real_number
 from pibls.sampling import Section, fixed_values
 
-_FRAMES = 4
-_SNAPSHOTS = 5
+_MAP_TIMES = 4  # default number of times of maps
+_CURVE_TIMES = 5  # default number of times of curves
 
 
 @dataclass(frozen=True)
 class View:
-    """A domain with some coordinates fixed, and the times to look at."""
+    """A domain with some coordinates fixed, and the times to show."""
 
     domain: Domain
     fixed: Mapping[int, float]
@@ -33,49 +33,50 @@ class View:
 
     @classmethod
     def of(cls, domain: Domain, at: Mapping[Any, Any] | None, times: Any) -> View:
+        """Return the view with the coordinates in ``at`` fixed, after checking the arguments."""
         fixed = fixed_values(domain, at)
-        return cls(domain, fixed, _times(domain, fixed, times))
+        return cls(domain, fixed, _checked_times(domain, fixed, times))
 
     @property
     def time(self) -> int | None:
-        """The number of the time coordinate, where there is one and it is free."""
+        """The index of the time coordinate, or None if there is none or it is fixed."""
         symbol = time_of(self.domain)
         axis = None if symbol is None else tuple(self.domain.coordinates).index(symbol)
         return None if axis in self.fixed else axis
 
     @property
     def space(self) -> tuple[int, ...]:
-        """The free coordinates in space."""
+        """The indices of the free space coordinates."""
         n = len(self.domain.coordinates)
         return tuple(i for i in range(n) if i not in self.fixed and i != self.time)
 
     @property
-    def free(self) -> int:
-        """How many coordinates are free."""
+    def free_count(self) -> int:
+        """The number of free coordinates."""
         return len(self.space) + (self.time is not None)
 
     def at_time(self, t: float) -> View:
-        """The same at one time."""
+        """Return the view at one time."""
         assert self.time is not None
         return replace(self, fixed={**self.fixed, self.time: t}, times=None)
 
     def lines(self) -> tuple[Section, ...]:
-        """One section with one free coordinate."""
+        """Return a tuple of one section with one free coordinate."""
         free = self.space if self.time is None else (*self.space, self.time)
         return (Section(self.domain, free, self.fixed),)
 
     def snapshots(self) -> tuple[Section, ...]:
-        """Lines in space, one for each time."""
-        return tuple(self.at_time(t).lines()[0] for t in self._moments(_SNAPSHOTS))
+        """Return lines in space, one for each time."""
+        return tuple(self.at_time(t).lines()[0] for t in self._shown_times(_CURVE_TIMES))
 
     def planes(self) -> tuple[Section, ...]:
-        """Sections with two free coordinates."""
-        if self.free == 2:
+        """Return sections with two free coordinates."""
+        if self.free_count == 2:
             free = self.space if self.time is None else (*self.space, self.time)
             return (Section(self.domain, free, self.fixed),)
         if self.time is not None:
-            moments = self._moments(_FRAMES if len(self.space) == 2 else 1)
-            return tuple(plane for t in moments for plane in self.at_time(t).planes())
+            times = self._shown_times(_MAP_TIMES if len(self.space) == 2 else 1)
+            return tuple(plane for t in times for plane in self.at_time(t).planes())
         middle = np.mean(box_of(self.domain), axis=1)
         return tuple(
             Section(
@@ -86,19 +87,19 @@ class View:
             for pair in combinations(self.space, 2)
         )
 
-    def moments(self, n: int) -> Array:
-        """n times from start to end."""
+    def sample_times(self, n: int) -> Array:
+        """Return n equidistant times from start to end."""
         assert self.time is not None
         start, stop = box_of(self.domain)[self.time]
         return np.linspace(start, stop, n)
 
-    def _moments(self, n: int) -> tuple[float, ...]:
+    def _shown_times(self, n: int) -> tuple[float, ...]:
         if self.times is not None:
             return self.times
-        return tuple(map(float, self.moments(n) if n > 1 else self.moments(2)[-1:]))
+        return tuple(map(float, self.sample_times(n) if n > 1 else self.sample_times(2)[-1:]))
 
 
-def _times(domain: Domain, fixed: Mapping[int, float], times: Any) -> tuple[float, ...] | None:
+def _checked_times(domain: Domain, fixed: Mapping[int, float], times: Any) -> tuple[float, ...] | None:
     if times is None:
         return None
     symbol = time_of(domain)
@@ -108,7 +109,7 @@ def _times(domain: Domain, fixed: Mapping[int, float], times: Any) -> tuple[floa
             "times",
             expected="a problem with time, and a time that is not fixed with at=…",
             got=repr(times),
-            remedy="Leave times out.",
+            remedy="Omit times.",
         )
     if isinstance(times, (int, np.integer)) and not isinstance(times, bool) and times >= 2:
         start, stop = box_of(domain)[axis]

@@ -1,1 +1,1 @@
-"""What a solution is asked afterwards: other values, other data, other solutions, moments, integrals."""
+"""Computations with finished solutions: integrals, events, sensitivities, sweeps, further solutions."""

@@ -1,4 +1,4 @@
-r"""{t : f(u(t), u'(t), …) = 0}: the times at which an expression of a solution changes its sign."""
+r"""Times t with f(u(t), u'(t), …) = 0, at which an expression of a solution changes its sign."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from pibls.errors import ProblemError
 from pibls.geometry import box_of
 from pibls.solution import Solution
 
-_PER_WINDOW = 32
-_WITHOUT = 2048  # places looked at where there are no windows
+_SAMPLES_PER_WINDOW = 32
+_SAMPLES = 2048  # if the solution has no time windows
 
 
 def when(solution: Solution, expression: Any, t: Any = None, **at: Any) -> Array:
-    """The values of ``t`` at which the expression changes its sign; the other coordinates are given.
+    """Return the values of ``t`` at which the expression changes its sign, in ascending order.
+
+    ``at`` holds a value for each of the other coordinates. Two sign changes between neighbouring samples are
+    not detected.
 
     >>> import sympy as sp, pibls
     >>> t = sp.Symbol("t")
@@ -46,13 +49,13 @@ def when(solution: Solution, expression: Any, t: Any = None, **at: Any) -> Array
         return solution.evaluate(expression, **{name: s, **at})
 
     low, high = box_of(solution.problem.domain)[coordinates.index(name)]
-    times = np.linspace(low, high, _WITHOUT + 1)
+    times = np.linspace(low, high, _SAMPLES + 1)
     if solution.windows:
-        parts = [np.linspace(a, b, _PER_WINDOW, endpoint=False) for a, b in solution.windows]
+        parts = [np.linspace(a, b, _SAMPLES_PER_WINDOW, endpoint=False) for a, b in solution.windows]
         times = np.append(np.concatenate(parts), solution.windows[-1][1])
     f = np.asarray(value(times), dtype=float)
-    good = np.isfinite(f)
-    times, f = times[good], f[good]
+    finite = np.isfinite(f)
+    times, f = times[finite], f[finite]
     found = list(times[f == 0.0])
     for i in np.flatnonzero(f[:-1] * f[1:] < 0):
         a, b = times[i], times[i + 1]

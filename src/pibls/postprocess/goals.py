@@ -1,8 +1,8 @@
-r"""J(u) = ∫ e(u, ∇u, …) dx: a number that a solution was wanted for, with its error.
+r"""Goal functionals J(u) = ∫ e(u, ∇u, …) dx of a solution, with error estimates.
 
-Two rules of different size tell how far the quadrature is off. How far the solution is off, in this number,
-tells the second solution that the error estimate compared: |J(u) - J(ũ)| knows of derivatives, and of
-errors that cancel, what max|u - ũ| does not.
+The quadrature error is estimated from two rules of different size, the error due to the solution as
+|J(u) - J(ũ)| with the companion solution ũ of the error estimate. Unlike max|u - ũ| this includes
+derivatives, and errors that cancel in the integral.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pibls.adaptive.thresholds import DEFAULT
 from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.geometry import Domain, box_of, space_of, time_of
-from pibls.geometry.integrals.gauss import Rule
-from pibls.problem import Inside
-from pibls.problem.forms.integral import extent_of
-from pibls.problem.forms.lowering import Residual, lower_form
-from pibls.problem.regions.total import Extent, rule_for
+from pibls.geometry.integrals.gauss import QuadratureRule
+from pibls.problem import Interior
+from pibls.problem.forms.compilation import Residual, compile_form
+from pibls.problem.forms.integral import integration_domain
+from pibls.problem.regions.integral_region import IntegrationDomain, cached_rule
 from pibls.solution import Solution
 from pibls.spaces import Space
 
-_SIZES = {1: (48, 80, 128, 200), 2: (24, 40, 64, 104, 168), 3: (16, 24, 34)}
-_ENOUGH = 1e-13
-_ROUNDING = 1e-13  # derivatives lose some digits
+_RULE_SIZES = {1: (48, 80, 128, 200), 2: (24, 40, 64, 104, 168), 3: (16, 24, 34)}
+_QUADRATURE_TOLERANCE = 1e-13  # relative difference of two rules
+_ROUNDING = 1e-13  # relative; above machine precision because derivatives amplify rounding
 
 
 class Goal(float):
-    """A number with ``error``, an estimate of how far it is off; infinite where nothing is known."""
+    """A float with ``error``, its estimated absolute error; infinite if no estimate is known."""
 
     error: float
 
@@ -46,66 +46,69 @@ class Goal(float):
 
 
 def integral_of(solution: Solution, expression: Any, over: Any = None, t: Any = None) -> Goal:
-    """∫ expression over the domain, a shape, a boundary or a part of one; at a time."""
+    """Return ∫ expression over the domain, a shape, a boundary or a part of it, at time t."""
     problem = solution.problem
     residual = _compiled(solution, expression)
-    extent = extent_of(over, problem.domain, "integral")
+    extent = integration_domain(over, problem.domain, "integral")
     if _needs_normal(residual, solution, expression) and not extent.has_normal:
         raise ProblemError(
             "integral(expression)",
-            expected="derivatives by the coordinates, inside",
+            expected="derivatives by the coordinates, in the interior",
             got="dn(…), the normal derivative",
             remedy="Write over=shape.boundary, or over=sympy.Eq(x, 0).",
         )
-    moment = _moment(problem.domain, t)
+    time = _checked_time(problem.domain, t)
     space = space_of(problem.domain)
-    best = _summed(solution, residual, extent, space, moment)
-    if not best.settled and (ways := extent.towards_corners):
-        coarse, fine = (_summed(solution, residual, way, space, moment) for way in ways)
-        # What is nearer to a corner than rules go shows, whatever its power, between two that end elsewhere.
+    best = _integrate(solution, residual, extent, space, time)
+    if not best.converged and (ways := extent.towards_corners):
+        coarse, fine = (_integrate(solution, residual, way, space, time) for way in ways)
+        # The contribution of the corner that no graded rule resolves is estimated from two rules that end
+        # at different distances from it.
         unseen = 2.0 * abs(fine.value - coarse.value)
-        fine = replace(fine, quadrature=fine.quadrature + unseen)
-        best = min(best, fine, key=lambda found: found.quadrature)
-    return Goal(best.value, best.quadrature + _ROUNDING * best.size + _unsure(solution, residual, best.rule))
+        fine = replace(fine, error=fine.error + unseen)
+        best = min(best, fine, key=lambda found: found.error)
+    return Goal(
+        best.value, best.error + _ROUNDING * best.size + _solution_error(solution, residual, best.rule)
+    )
 
 
 @dataclass(frozen=True)
-class _Sum:
-    """A sum over a rule, how far the rule is off, and the sum of what is summed without its sign."""
+class _Quadrature:
+    """The value of a quadrature, its estimated error, and the integral of the absolute value."""
 
     value: float
-    quadrature: float
+    error: float
     size: float
-    rule: Rule
-    settled: bool
+    rule: QuadratureRule
+    converged: bool
 
 
-def _summed(
-    solution: Solution, residual: Residual, extent: Extent, space: Domain, moment: float | None
-) -> _Sum:
-    """By ever finer rules, until two agree."""
+def _integrate(
+    solution: Solution, residual: Residual, extent: IntegrationDomain, space: Domain, time: float | None
+) -> _Quadrature:
+    """Integrate with successively finer rules until two agree."""
     found: list[float] = []
-    for n in _SIZES.get(len(space.coordinates), (8, 10)):
-        rule = _at(rule_for(extent, space, n), moment)
+    for n in _RULE_SIZES.get(len(space.coordinates), (8, 10)):
+        rule = _rule_at_time(cached_rule(extent, space, n), time)
         values = _values(residual, solution.space, solution.coefficients, rule)
         found.append(float(rule.weights @ values))
         size = float(np.abs(rule.weights) @ np.abs(values))
-        if len(found) > 1 and abs(found[-1] - found[-2]) <= _ENOUGH * size:
-            return _Sum(found[-1], 2.0 * abs(found[-1] - found[-2]), size, rule, True)
-    # What falls slowly, at a corner, may be nearly the same in two rules; a third tells more.
-    return _Sum(found[-1], 2.0 * max(abs(found[-1] - v) for v in found[-3:-1]), size, rule, False)
+        if len(found) > 1 and abs(found[-1] - found[-2]) <= _QUADRATURE_TOLERANCE * size:
+            return _Quadrature(found[-1], 2.0 * abs(found[-1] - found[-2]), size, rule, True)
+    # With slow convergence at a corner two rules may agree by chance, so three are compared.
+    return _Quadrature(found[-1], 2.0 * max(abs(found[-1] - v) for v in found[-3:-1]), size, rule, False)
 
 
-def _unsure(solution: Solution, residual: Residual, rule: Rule) -> float:
-    """How far the number is off because the solution is."""
+def _solution_error(solution: Solution, residual: Residual, rule: QuadratureRule) -> float:
+    """Return the estimated error of the integral that is due to the error of the solution."""
     error = solution.error
     if error.pair is not None:
         one, two = (float(rule.weights @ _values(residual, *f, rule)) for f in error.pair)
-        return DEFAULT.safety * abs(one - two)
+        return DEFAULT.safety_factor * abs(one - two)
     jets = (*residual.linear, *residual.nonlinear)
     if not error.checked or any(any(j.alpha) for j in jets):
         return 0.0 if not jets else math.inf
-    X, data = rule.points, residual.known_data(rule.points)
+    X, data = rule.points, residual.data_function_values(rule.points)
     values = solution.space.values((X,), jets, solution.coefficients)
     k = len(residual.linear)
     slopes = np.concatenate(
@@ -120,10 +123,10 @@ def _unsure(solution: Solution, residual: Residual, rule: Rule) -> float:
     )
 
 
-def _values(residual: Residual, space: Space, w: Array, rule: Rule) -> Array:
+def _values(residual: Residual, space: Space, w: Array, rule: QuadratureRule) -> Array:
     X = rule.points
     jets = (*residual.linear, *residual.nonlinear)
-    values, data, k = space.values((X,), jets, w), residual.known_data(X), len(residual.linear)
+    values, data, k = space.values((X,), jets, w), residual.data_function_values(X), len(residual.linear)
     a = residual.coefficients(X, rule.normals, data)
     return np.asarray(residual.rest(X, rule.normals, data, values[k:]) + np.sum(a * values[:k], axis=0))
 
@@ -134,22 +137,22 @@ def _compiled(solution: Solution, expression: Any) -> Residual:
             "integral(expression)",
             expected="a SymPy expression of the unknowns and their derivatives",
             got=repr(expression),
-            remedy="Build it with SymPy; text is never evaluated.",
+            remedy="Build it with SymPy; strings are not evaluated.",
         )
-    form = solution.problem.language().form(sp.sympify(expression), "integral(expression)")
+    form = solution.problem.symbol_table().form(sp.sympify(expression), "integral(expression)")
     if form.deltas:
         raise ProblemError(
             "integral(expression)", expected="finite values", got="DiracDelta", remedy="Leave it out."
         )
-    residual = lower_form(form, Inside()).on(solution.problem.domain)
+    residual = compile_form(form, Interior()).restricted_to(solution.problem.domain)
     return residual.at(tuple(solution.problem.parameters.values()))
 
 
 def _needs_normal(residual: Residual, solution: Solution, expression: Any) -> bool:
-    return bool(solution.problem.language().form(sp.sympify(expression), "expression").needs_normal)
+    return bool(solution.problem.symbol_table().form(sp.sympify(expression), "expression").needs_normal)
 
 
-def _moment(domain: Any, t: Any) -> float | None:
+def _checked_time(domain: Any, t: Any) -> float | None:
     time = time_of(domain)
     if (t is None) != (time is None):
         raise ProblemError(
@@ -170,8 +173,8 @@ def _moment(domain: Any, t: Any) -> float | None:
     return float(t)
 
 
-def _at(rule: Rule, moment: float | None) -> Rule:
-    return rule if moment is None else rule.across(np.array([moment]), np.ones(1))
+def _rule_at_time(rule: QuadratureRule, time: float | None) -> QuadratureRule:
+    return rule if time is None else rule.product(np.array([time]), np.ones(1))
 
 
-__all__ = ["Extent", "Goal", "integral_of"]
+__all__ = ["Goal", "IntegrationDomain", "integral_of"]

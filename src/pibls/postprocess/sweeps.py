@@ -1,4 +1,4 @@
-"""u(k₁), u(k₂), …: one problem at many values of its parameters."""
+"""Parameter sweeps: the solutions u(k₁), u(k₂), … of one problem at many parameter values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from pibls.adaptive.sweeps.repeated import KeptForms
-from pibls.adaptive.sweeps.superposed import Sums, Superposition
+from pibls.adaptive.sweeps.shared_basis import SharedBasisSolver
+from pibls.adaptive.sweeps.superposition import SuperposedSolutions, Superposition
 from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.problem import Problem
 from pibls.problem.parameters import find_parameter
@@ -21,20 +21,20 @@ from pibls.status import Status
 def sweep(
     problem: Problem, values: Mapping[Any, Iterable[Any]] | Sequence[Mapping[Any, Any]], **settings: Any
 ) -> list[Solution]:
-    """The solutions at many values of the parameters, in the order of the values.
+    """Return the solutions at many values of the parameters, in the order of the values.
 
-    What the first solve finds (the basis, its width, its points) serves the others, and where only right-hand
-    sides depend on the parameters the factors do too. Each solution is accepted as always, on held-out points
-    and against a second one; where what was kept does not meet the tolerance, that value is solved by itself.
+    The basis, its width and the points of the first solve are reused for the others, and the factorization
+    too if only the data depend on the parameters. Each solution is validated on held-out points and against a
+    companion solution; if it does not meet the tolerance, that value is solved separately.
 
     Parameters
     ----------
     problem
         A problem with parameters.
     values
-        ``{k: [1.0, 2.0, 3.0]}``; several parameters give all combinations. Or a list of mappings.
+        ``{k: [1.0, 2.0, 3.0]}``, where several parameters give all combinations, or a list of mappings.
     settings
-        Those of `pibls.solve`.
+        Keyword arguments of `pibls.solve`.
 
     >>> import sympy as sp, pibls
     >>> x, k = sp.symbols("x k")
@@ -45,40 +45,40 @@ def sweep(
     >>> [round(float(s(1.0)), 6) for s in pibls.sweep(decay, {k: [1.0, 2.0, 3.0]})]
     [0.367879, 0.135335, 0.049787]
     """
-    problems = [problem.at(point) for point in _points(problem, values)]
-    found: dict[int, Solution] = dict(swept(problems, **settings))
+    problems = [problem.at(point) for point in _parameter_points(problem, values)]
+    found: dict[int, Solution] = dict(iterate_sweep(problems, **settings))
     return [found[i] for i in range(len(problems))]
 
 
-def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, Solution]]:
-    """(index, solution) for each of the same problem at several values, as soon as it is there.
+def iterate_sweep(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, Solution]]:
+    """Yield (index, solution) for one problem at several parameter values, as soon as each is solved.
 
-    The order is that of halving: both ends are known early, and what lies between is easy.
+    The order is by bisection: first both ends, then the middle of each remaining interval.
     """
     chosen = {"basis", "points", "method", "time_limit"} & {k for k, v in settings.items() if v is not None}
     if chosen or not problems:
         for i, problem in enumerate(problems):
-            yield i, _alone(problem, settings)
+            yield i, _solve_separately(problem, settings)
         return
-    order = _halving(len(problems))
+    order = _bisection_order(len(problems))
     moving = [k for k in problems[0].parameters if len({p.parameters[k] for p in problems}) > 1]
-    # The end that is further from zero first: what serves a large wave number serves a small one too.
+    # The end further from zero comes first: a space for a large wave number also resolves smaller ones.
     ends = [sum(abs(problems[i].parameters[k]) for k in moving) for i in order[:2]]
     if len(ends) == 2 and ends[1] > ends[0]:
         order[:2] = order[1::-1]
-    data_only = moves_data_only(problems[0], moving)
+    data_only = changes_only_data(problems[0], moving)
     if data_only:
         for i, solution in _superposed(problems, settings):
             order.remove(i)
             yield i, solution
-    kept: KeptForms | None = None
+    kept: SharedBasisSolver | None = None
     status = Status.TOLERANCE
     while order:
         batch = [] if kept is None else order if data_only else order[:1]
         order = order[len(batch) :]
-        began = time.perf_counter()
+        start_time = time.perf_counter()
         answers = [] if kept is None else kept.answers([problems[i] for i in batch], status, not data_only)
-        seconds = (time.perf_counter() - began) / max(len(batch), 1)
+        seconds = (time.perf_counter() - start_time) / max(len(batch), 1)
         left = []
         for i, answer in zip(batch, answers, strict=True):
             if answer is None or kept is None:
@@ -87,34 +87,34 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
                 yield i, _solution(problems[i], answer, seconds, settings, kept.tol)
         order = left + order
         if left or kept is None:
-            # What was kept does not serve here: the next one is searched for, and kept for the others.
-            solution = _alone(problems[order[0]], settings)
+            # The reused space failed here: solve the next value adaptively and reuse its space.
+            solution = _solve_separately(problems[order[0]], settings)
             yield order[0], solution
-            kept = KeptForms.of(problems[order[0]], solution) if solution.converged else None
+            kept = SharedBasisSolver.of(problems[order[0]], solution) if solution.converged else None
             status = solution.status
             order = order[1:]
 
 
 def _superposed(problems: Sequence[Problem], settings: Mapping[str, Any]) -> Iterator[tuple[int, Solution]]:
-    """Those that are sums of a few, and these."""
+    """Yield the solutions that are linear combinations of a few, and these few."""
     plan = Superposition.of(problems)
     if plan is None:
         return
     solved = []
-    for i in plan.chosen:
-        solved.append(_alone(problems[i], settings))
+    for i in plan.solved_indices:
+        solved.append(_solve_separately(problems[i], settings))
         yield i, solved[-1]
     if not all(s.converged for s in solved):
         return
-    sums = Sums(plan, solved, solved[0].tol)
+    sums = SuperposedSolutions(plan, solved, solved[0].tol)
     for k, problem in enumerate(problems):
-        began = time.perf_counter()
-        answer = None if k in plan.chosen else sums.answer(k)
+        start_time = time.perf_counter()
+        answer = None if k in plan.solved_indices else sums.answer(k)
         if answer is not None:
-            yield k, _solution(problem, answer, time.perf_counter() - began, settings, sums.tol)
+            yield k, _solution(problem, answer, time.perf_counter() - start_time, settings, sums.tol)
 
 
-def _alone(problem: Problem, settings: Mapping[str, Any]) -> Solution:
+def _solve_separately(problem: Problem, settings: Mapping[str, Any]) -> Solution:
     solution = solve(problem, **settings)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -131,10 +131,10 @@ def _solution(
     return solution
 
 
-def _halving(n: int) -> list[int]:
-    """0, n-1, the middle, the quarters, …: every index once.
+def _bisection_order(n: int) -> list[int]:
+    """Return each index once, in the order 0, n-1, the middle, the quarters, ….
 
-    >>> _halving(6)
+    >>> _bisection_order(6)
     [0, 5, 2, 1, 3, 4]
     """
     out = [0, n - 1][: min(n, 2)]
@@ -148,8 +148,8 @@ def _halving(n: int) -> list[int]:
     return out
 
 
-def moves_data_only(problem: Problem, moving: Sequence[Any]) -> bool:
-    """Whether the operator is the same for all values of these parameters."""
+def changes_only_data(problem: Problem, moving: Sequence[Any]) -> bool:
+    """Whether only the data and not the operator depend on these parameters."""
     if not problem.is_linear:
         return False
     places = [list(problem.parameters).index(k) for k in moving]
@@ -160,7 +160,7 @@ def moves_data_only(problem: Problem, moving: Sequence[Any]) -> bool:
     return True
 
 
-def _points(problem: Problem, values: Any) -> list[dict[Any, Any]]:
+def _parameter_points(problem: Problem, values: Any) -> list[dict[Any, Any]]:
     if isinstance(values, Mapping):
         lists = {find_parameter(k, problem.parameters, "sweep"): v for k, v in values.items()}
         try:

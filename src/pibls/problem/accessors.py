@@ -1,4 +1,4 @@
-"""problem.plot(): the ways out of problems, as plain methods (`solution.doors` says why)."""
+"""Methods of `Problem` that delegate to the plotting and notebook packages."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ if TYPE_CHECKING:
     from pibls.problem import Problem
 
 
-class ProblemDoors:
-    """What a problem can be turned into."""
+class ProblemAccessors:
+    """Base class of `Problem` with its plotting and notebook methods, which import on demand."""
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: the equations and conditions, and a sketch of the domain."""
+        """Return HTML for a notebook: equations, conditions and a sketch of the domain."""
         from pibls.notebook.problem import problem_html
 
         return problem_html(cast("Problem", self))
 
     def plot(self, *, ax: Any = None) -> Any:
-        """The domain, each part of its boundary in the colour of the condition that holds there.
+        """Plot the domain, with each part of its boundary in the colour of its condition.
 
-        Where nothing holds the line is grey and dashed. Returns the Matplotlib axes.
+        Parts without a condition are grey and dashed. Returns the Matplotlib axes.
         """
-        from pibls.notebook.picture import plot_problem
+        from pibls.notebook.problem_plot import plot_problem
 
         return plot_problem(cast("Problem", self), ax=ax)

@@ -1,7 +1,7 @@
-"""B[u] = g on a part of the boundary, I[u] = s at the start: the conditions as a person writes them.
+"""Boundary and initial conditions: B[u] = g on a part of the boundary, I[u] = s at the initial time.
 
-Each condition says two things: the residual that must vanish (an expression in the unknowns, their
-derivatives and `dn`), and where (``on``). What ``on`` means is worked out in `region`.
+A condition has a residual that must vanish (an expression of the unknowns, their derivatives and `dn`) and a
+place ``on`` where it holds. ``on`` is turned into a region by `pibls.problem.regions.selection`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
 
 from pibls.errors import ProblemError
-from pibls.geometry.checks.arguments import coordinate
-from pibls.pickling import HoldsCallables
+from pibls.geometry.checks.arguments import check_coordinate
 from pibls.problem.forms.checks import is_scalar
 from pibls.problem.forms.known import as_expression
+from pibls.runtime.pickling import HoldsCallables
 
 
 class dn(sp.Function):  # type: ignore[misc]  # noqa: N801 - written in equations, like sp.sin
@@ -27,7 +27,7 @@ class dn(sp.Function):  # type: ignore[misc]  # noqa: N801 - written in equation
     nargs = 1
 
 
-def _unknown(u: Any, owner: str) -> Any:
+def _check_unknown(u: Any, owner: str) -> Any:
     if not isinstance(u, AppliedUndef):
         raise ProblemError(
             f"{owner}(u)",
@@ -50,7 +50,7 @@ def _name(u: Any) -> str:
 
 @dataclass(frozen=True)
 class Dirichlet(HoldsCallables):
-    """u = value.
+    """Dirichlet condition u = value.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
@@ -63,7 +63,7 @@ class Dirichlet(HoldsCallables):
     on: Any = None
 
     def __post_init__(self) -> None:
-        _unknown(self.u, "Dirichlet")
+        _check_unknown(self.u, "Dirichlet")
 
     @property
     def label(self) -> str:
@@ -75,14 +75,14 @@ class Dirichlet(HoldsCallables):
 
 @dataclass(frozen=True)
 class Neumann(HoldsCallables):
-    """∂u/∂n = value, with the outward normal n."""
+    """Neumann condition ∂u/∂n = value, with the outward normal n."""
 
     u: Any
     value: Any
     on: Any = None
 
     def __post_init__(self) -> None:
-        _unknown(self.u, "Neumann")
+        _check_unknown(self.u, "Neumann")
 
     @property
     def label(self) -> str:
@@ -94,7 +94,7 @@ class Neumann(HoldsCallables):
 
 @dataclass(frozen=True)
 class Robin(HoldsCallables):
-    """alpha·u + beta·∂u/∂n = value."""
+    """Robin condition alpha·u + beta·∂u/∂n = value, with the outward normal n."""
 
     u: Any
     value: Any
@@ -103,7 +103,7 @@ class Robin(HoldsCallables):
     on: Any = None
 
     def __post_init__(self) -> None:
-        _unknown(self.u, "Robin")
+        _check_unknown(self.u, "Robin")
 
     @property
     def label(self) -> str:
@@ -117,18 +117,18 @@ class Robin(HoldsCallables):
 
 @dataclass(frozen=True)
 class Periodic:
-    """∂ₓᵏu(b) = ∂ₓᵏu(a) on the two x-faces, for k below the order of the equations in x."""
+    """Periodic condition: ∂ₓᵏu is equal on the two x-faces, for k below the order of the equations in x."""
 
     u: Any
     x: Any
 
     def __post_init__(self) -> None:
-        _unknown(self.u, "Periodic")
-        coordinate(self.x, "Periodic(x)")
+        _check_unknown(self.u, "Periodic")
+        check_coordinate(self.x, "Periodic(x)")
 
     @property
     def on(self) -> Any:
-        """The two x-faces; `region` knows which they are."""
+        """None: the region is the two x-faces of the domain."""
         return None
 
     @property
@@ -136,13 +136,13 @@ class Periodic:
         return f"Periodic({_name(self.u)}, {self.x})"
 
     def residual(self, coordinates: tuple[Any, ...]) -> Any:
-        """What is equal on both faces; its derivatives in x are too."""
+        """Return the expression that is equal on both faces, as are its x-derivatives."""
         return self.u
 
 
 @dataclass(frozen=True)
 class Initial(HoldsCallables):
-    """u = value, or ∂ᵏu/∂tᵏ = value, at the start (t = t₀; the left end of an Interval in time)."""
+    """Initial condition u = value, or ∂ᵏu/∂tᵏ = value, at t = t₀ (the left end of an Interval in time)."""
 
     expression: Any
     value: Any
@@ -159,7 +159,7 @@ class Initial(HoldsCallables):
 
     @property
     def on(self) -> Any:
-        """The start; `region` knows when that is."""
+        """None: the region is the initial time."""
         return None
 
     @property
@@ -193,7 +193,7 @@ class Condition:
 
 
 def residual_of(equation: Any, argument: str) -> Any:
-    """lhs - rhs of an equation, or the expression that is meant to be zero."""
+    """Return lhs - rhs of an equation, or the expression itself if it is not an equation."""
     sides: tuple[Any, ...] = equation.args if isinstance(equation, sp.Equality) else (equation,)
     if all(is_scalar(side) for side in sides):
         residual = sides[0] - sides[1] if len(sides) == 2 else sides[0]
@@ -202,7 +202,7 @@ def residual_of(equation: Any, argument: str) -> Any:
                 argument,
                 expected="finite values",
                 got=f"{equation}, with NaN",
-                remedy="Look for 0/0 or an infinite number in it.",
+                remedy="Check it for 0/0 and infinite numbers.",
             )
         return residual
     if isinstance(sides[0], (sp.Basic, sp.MatrixBase)) and not isinstance(sides[0], Boolean):
@@ -215,14 +215,14 @@ def residual_of(equation: Any, argument: str) -> Any:
     if isinstance(equation, (bool, np.bool_, BooleanTrue, BooleanFalse)):
         raise ProblemError(
             argument,
-            expected="a SymPy Eq or an expression that is meant to be zero",
+            expected="a SymPy Eq or an expression that is equal to zero",
             got=repr(equation),
             remedy="`==` compares in Python, and an Eq without unknowns, or with nan, is true or false: "
             "write sympy.Eq(left, right) with the unknown in it.",
         )
     raise ProblemError(
         argument,
-        expected="a SymPy Eq or an expression that is meant to be zero",
+        expected="a SymPy Eq or an expression that is equal to zero",
         got=repr(equation),
         remedy="Build it with SymPy; text is never evaluated.",
     )

@@ -1,4 +1,4 @@
-"""N[u; k] = f(k): symbols with values, and the same problem at other values."""
+"""Parameters of a problem: validation of symbols and values, and their replacement by other values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pibls.errors import ProblemError
 
 
 def read_parameters(parameters: Any, coordinates: Sequence[Any], unknowns: Sequence[Any]) -> dict[Any, float]:
-    """{k: 2.0} with SymPy symbols and finite numbers, checked against what else the problem names."""
+    """Return ``{symbol: value}`` after checking that names are unique and values are finite numbers."""
     if parameters is None:
         return {}
     if not isinstance(parameters, Mapping):
@@ -32,7 +32,7 @@ def read_parameters(parameters: Any, coordinates: Sequence[Any], unknowns: Seque
                 expected="SymPy symbols with values",
                 got=repr(symbol),
                 remedy='Write k = sympy.Symbol("k") and parameters={k: 2.0}; '
-                "what depends on the coordinates is no parameter.",
+                "a quantity that depends on the coordinates is not a parameter.",
             )
         if symbol in coordinates:
             raise ProblemError(
@@ -53,14 +53,14 @@ def read_parameters(parameters: Any, coordinates: Sequence[Any], unknowns: Seque
                 "parameters",
                 expected="each name once",
                 got=f"two symbols called {symbol}",
-                remedy="Symbols of one name with other assumptions are two symbols: use one of them.",
+                remedy="Symbols of one name with different assumptions are different symbols: use one.",
             )
         out[symbol] = parameter_value(value, f"parameters[{symbol}]")
     return out
 
 
 def parameter_value(value: Any, argument: str) -> float:
-    """A finite real number."""
+    """Return the value as a float; raise a ProblemError unless it is a finite real number."""
     try:
         if isinstance(value, (bool, str, bytes)):
             raise TypeError
@@ -72,13 +72,15 @@ def parameter_value(value: Any, argument: str) -> float:
             argument,
             expected="a finite number",
             got=repr(value),
-            remedy="Give one value, such as 2.0; what depends on the coordinates stands in the equation.",
+            remedy="Give one value, such as 2.0; write a dependence on the coordinates into the equation.",
         )
     return number
 
 
-def changed(values: Mapping[Any, float], given: Sequence[Any], named: Mapping[str, Any]) -> dict[Any, float]:
-    """The values with others in their place: at({k: 3.0}) or at(k=3.0)."""
+def updated_parameters(
+    values: Mapping[Any, float], given: Sequence[Any], named: Mapping[str, Any]
+) -> dict[Any, float]:
+    """Return the values updated as in at({k: 3.0}) or at(k=3.0)."""
     if len(given) > 1 or (given and not isinstance(given[0], Mapping)):
         raise ProblemError(
             "at(parameters)",
@@ -95,7 +97,7 @@ def changed(values: Mapping[Any, float], given: Sequence[Any], named: Mapping[st
 
 
 def find_parameter(key: Any, values: Mapping[Any, float], argument: str) -> Any:
-    """The parameter that is this symbol, or has this name."""
+    """Return the parameter that is this symbol or has this name."""
     by_name = {s.name: s for s in values}
     found = key if key in values else by_name.get(key) if isinstance(key, str) else None
     if found is None:
@@ -103,7 +105,7 @@ def find_parameter(key: Any, values: Mapping[Any, float], argument: str) -> Any:
         other = by_name.get(str(key))
         hint = f"Did you mean {close[0]}? " if close and other is None else ""
         if other is not None:
-            hint = "A symbol of the same name with other assumptions is another one. "
+            hint = "A symbol of the same name with different assumptions is a different symbol. "
         raise ProblemError(
             f"{argument}({key})",
             expected=f"a parameter of the problem ({', '.join(by_name) or 'it has none'})",
@@ -114,20 +116,20 @@ def find_parameter(key: Any, values: Mapping[Any, float], argument: str) -> Any:
 
 
 def check_used(values: Mapping[Any, float], expressions: Sequence[Any]) -> None:
-    """Each parameter stands somewhere; one that does not is a misspelt one."""
+    """Raise a ProblemError for a parameter that no equation or condition contains."""
     there: set[Any] = set().union(*(e.free_symbols for e in expressions)) if expressions else set()
     for symbol in values:
         if symbol not in there:
             twin = next((s for s in there if str(s) == str(symbol)), None)
             raise ProblemError(
                 f"parameters[{symbol}]",
-                expected="a parameter that stands in an equation or a condition",
-                got=f"{symbol}, which stands in none",
-                remedy="A symbol of the same name with other assumptions is another one: use one of them."
+                expected="a parameter that occurs in an equation or a condition",
+                got=f"{symbol}, which occurs in none",
+                remedy="Symbols of one name with different assumptions are different symbols: use one."
                 if twin is not None
-                else "Leave it out, or look for a misspelt name.",
+                else "Remove it, or check the spelling of its name.",
             )
-    # An unknown of a parameter, u(x, k), is a function of it, which the domain would have to know.
+    # u(x, k) would make the parameter k a coordinate, which the domain does not have.
     for e in expressions:
         for applied in e.atoms(AppliedUndef):
             if applied.free_symbols & values.keys():
@@ -135,5 +137,5 @@ def check_used(values: Mapping[Any, float], expressions: Sequence[Any]) -> None:
                     "parameters",
                     expected="unknowns of the coordinates only",
                     got=applied,
-                    remedy="The solution depends on its parameters by itself: solution.sensitivity(k).",
+                    remedy="Unknowns depend on parameters implicitly: solution.sensitivity(k) is ∂u/∂k.",
                 )

@@ -1,4 +1,4 @@
-"""N[u] = f in Ω, B[u] = g on ∂Ω, I[u] = s at t₀: the problem as a person states it."""
+"""The class `Problem`: a boundary or initial value problem N[u] = f in Ω, B[u] = g on ∂Ω, I[u] = s at t₀."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from typing import Any, TypeVar
 
 import sympy as sp
 
-from pibls.deadline import check_deadline
 from pibls.errors import ProblemError
 from pibls.geometry import Domain, box_of, check_domain, time_of
 from pibls.geometry.checks.arguments import check_lengths
-from pibls.problem.accessors import ProblemDoors
-from pibls.problem.conditions import (
-    Condition,
-    residual_of,
-)
-from pibls.problem.demands import (
-    KINDS,
+from pibls.problem.accessors import ProblemAccessors
+from pibls.problem.checks import (
+    CONDITION_TYPES,
     check_counts,
     check_integrals,
     check_interior,
     find_unknowns,
 )
-from pibls.problem.forms.checks import limited_depth
-from pibls.problem.forms.flux import Divergence, grad, orders_in, written_out
-from pibls.problem.forms.form import Delta, Language
-from pibls.problem.forms.functions import Stated, check_functions, split_functions
-from pibls.problem.interfaces.function_jumps import FunctionJumps, jumps_of
+from pibls.problem.conditions import (
+    Condition,
+    residual_of,
+)
+from pibls.problem.forms.checks import nesting_guard
+from pibls.problem.forms.flux import Divergence, derivative_orders, expand_divergence, grad
+from pibls.problem.forms.form import DeltaSource, SymbolTable
+from pibls.problem.forms.function_parameters import FunctionParameters, check_functions, split_functions
+from pibls.problem.interfaces.discontinuities import Discontinuities, SwitchContext, discontinuities_of
+from pibls.problem.interfaces.function_jumps import FunctionJumps, find_function_jumps
 from pibls.problem.interfaces.jump_checks import check_jumps, check_sources
-from pibls.problem.interfaces.narrow import Suspects, narrow_in
-from pibls.problem.interfaces.planes import Breaks, SwitchBox, breaks_of
-from pibls.problem.parameters import changed, check_used, read_parameters
-from pibls.problem.regions.on import Inside, Region
-from pibls.problem.statement import Statement, state_conditions
+from pibls.problem.interfaces.narrow_features import NarrowCandidates, narrow_planes
+from pibls.problem.parameters import check_used, read_parameters, updated_parameters
+from pibls.problem.regions.selection import Interior, Region
+from pibls.problem.statement import Statement, condition_statements
+from pibls.runtime.deadline import check_deadline
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, init=False)
-class Problem(ProblemDoors):
-    """N[u] = f in the domain, with conditions.
+class Problem(ProblemAccessors):
+    """A differential equation, or a system of them, N[u] = f in a domain, with conditions.
 
     Parameters
     ----------
     domain
         Where the equations hold: `Interval`, `Box`, …, or any object of the `Domain` protocol.
     equations
-        SymPy ``Eq``s, or expressions that are meant to be zero. The unknowns are found in them.
+        SymPy ``Eq``s, or expressions that are equal to zero. The unknowns are the applied functions in them.
     conditions
         `Dirichlet`, `Neumann`, `Robin`, `Periodic`, `Initial`, `Condition`.
     parameters
-        Values of further symbols in equations and conditions, ``{k: 2.0}``; `at` changes them. A function,
-        ``{k(x): 1 + x}`` or ``{f(u): u * (1 - u)}``, has an expression of its arguments as value.
+        Values of further symbols in equations and conditions, ``{k: 2.0}``; `at` changes them. The value of
+        a function, ``{k(x): 1 + x}`` or ``{f(u): u * (1 - u)}``, is an expression of its arguments.
 
     >>> import sympy as sp, pibls
     >>> x = sp.Symbol("x")
@@ -73,14 +73,14 @@ class Problem(ProblemDoors):
     conditions: tuple[Any, ...]
     unknowns: tuple[Any, ...]
     statements: tuple[Statement, ...]
-    values: tuple[tuple[Any, float], ...]
-    """The parameters with their values."""
-    stated: Stated = field(repr=False)
-    """Equations and conditions as they were before functions among the parameters had values."""
-    structure: dict[str, Any] = field(repr=False, compare=False)
-    """What later stages work out once for this problem at all values: its compiled form."""
-    derived: dict[str, Any] = field(repr=False, compare=False)
-    """What later stages work out once for this problem at these values."""
+    parameter_values: tuple[tuple[Any, float], ...]
+    """(symbol, value) of each parameter."""
+    function_parameters: FunctionParameters = field(repr=False)
+    """Equations and conditions before the functions among the parameters were replaced by their values."""
+    symbolic_cache: dict[str, Any] = field(repr=False, compare=False)
+    """Results that hold for all values of the parameters, such as the compiled residuals, by name."""
+    value_cache: dict[str, Any] = field(repr=False, compare=False)
+    """Results that hold for these values of the parameters, by name."""
 
     def __init__(
         self,
@@ -89,10 +89,10 @@ class Problem(ProblemDoors):
         conditions: Sequence[Any],
         parameters: Mapping[Any, Any] | None = None,
     ) -> None:
-        with limited_depth("equations"):
-            self._state(domain, equations, conditions, parameters)
+        with nesting_guard("equations"):
+            self._initialize(domain, equations, conditions, parameters)
 
-    def _state(
+    def _initialize(
         self,
         domain: Domain,
         equations: Sequence[Any],
@@ -105,50 +105,56 @@ class Problem(ProblemDoors):
         time = time_of(domain)
         space = tuple(c for c in domain.coordinates if c != time)
         parameters, functions = split_functions(parameters)
-        stated = Stated(equations, conditions, tuple(functions.items())) if functions else Stated()
+        stated = (
+            FunctionParameters(equations, conditions, tuple(functions.items()))
+            if functions
+            else FunctionParameters()
+        )
         if functions:
             check_functions(functions, equations, conditions)
             equations, conditions = stated.with_values(functions)
-        equations = tuple(_written_out(e, space, "equations") for e in equations)
-        conditions = tuple(_plain_condition(c, space) for c in conditions)
+        equations = tuple(_expanded(e, space, "equations") for e in equations)
+        conditions = tuple(_expanded_condition(c, space) for c in conditions)
         residuals = tuple(residual_of(e, "equations") for e in equations)
         unknowns = find_unknowns(equations, residuals, domain)
         check_counts(equations, conditions, unknowns)
         check_integrals(residuals)
         values = read_parameters(parameters, domain.coordinates, unknowns)
-        language = Language(tuple(domain.coordinates), time, unknowns, tuple(values))
-        check_used(values, [*residuals, *(c.residual(language.coordinates) for c in conditions)])
-        orders = orders_in(residuals, language.coordinates)
+        symbols = SymbolTable(tuple(domain.coordinates), time, unknowns, tuple(values))
+        check_used(values, [*residuals, *(c.residual(symbols.coordinates) for c in conditions)])
+        orders = derivative_orders(residuals, symbols.coordinates)
         interior = tuple(
-            language.equation(r, "equation" if len(residuals) == 1 else f"equation {i + 1}", orders)
+            symbols.equation_form(r, "equation" if len(residuals) == 1 else f"equation {i + 1}", orders)
             for i, r in enumerate(residuals)
         )
         check_interior(interior, unknowns)
-        check_lengths(box_of(domain), max(max(sum(j.alpha) for f in interior for j in f.jets), 1), "domain")
+        check_lengths(
+            box_of(domain), max(max(sum(j.alpha) for f in interior for j in f.derivatives), 1), "domain"
+        )
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "equations", equations)
         object.__setattr__(self, "conditions", conditions)
         object.__setattr__(self, "unknowns", unknowns)
-        statements = [Statement(form, Inside()) for form in interior]
-        statements += state_conditions(conditions, domain, language, interior)
+        statements = [Statement(form, Interior()) for form in interior]
+        statements += condition_statements(conditions, domain, symbols, interior)
         object.__setattr__(self, "statements", tuple(statements))
-        object.__setattr__(self, "values", tuple(values.items()))
-        object.__setattr__(self, "stated", stated)
-        object.__setattr__(self, "structure", {})
-        object.__setattr__(self, "derived", {})
+        object.__setattr__(self, "parameter_values", tuple(values.items()))
+        object.__setattr__(self, "function_parameters", stated)
+        object.__setattr__(self, "symbolic_cache", {})
+        object.__setattr__(self, "value_cache", {})
         self._check_jumps()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Compiled functions do not pickle, and are quickly made again.
-        return {**vars(self), "structure": {}, "derived": {}}
+        # Compiled functions do not pickle; compiling them again is cheap.
+        return {**vars(self), "symbolic_cache": {}, "value_cache": {}}
 
     @property
     def parameters(self) -> Mapping[Any, float]:
-        """The parameters and their values."""
-        return MappingProxyType(dict(self.values))
+        """Read-only mapping of the parameters to their values."""
+        return MappingProxyType(dict(self.parameter_values))
 
     def at(self, *parameters: Mapping[Any, Any], **named: Any) -> Problem:
-        """The same problem at other values of its parameters; nothing symbolic is done again.
+        """Return the same problem at other values of its parameters, without repeating symbolic work.
 
         >>> import sympy as sp, pibls
         >>> x, k = sp.symbols("x k")
@@ -160,81 +166,85 @@ class Problem(ProblemDoors):
         ({k: 3.0}, {k: 4.0})
         """
         given = {k: v for p in parameters if isinstance(p, Mapping) for k, v in p.items()} | named
-        functions = {f: v for k, v in given.items() if (f := self.stated.find(k)) is not None}
+        functions = {f: v for k, v in given.items() if (f := self.function_parameters.find(k)) is not None}
         if functions:
-            s = self.stated
+            s = self.function_parameters
             rest = {k: v for k, v in given.items() if s.find(k) is None}
-            whole = {**dict(self.values), **dict(s.functions), **functions}
-            return Problem(self.domain, s.equations, s.conditions, whole).at(rest)
-        values = changed(dict(self.values), parameters, named)
+            merged = {**dict(self.parameter_values), **dict(s.functions), **functions}
+            return Problem(self.domain, s.equations, s.conditions, merged).at(rest)
+        values = updated_parameters(dict(self.parameter_values), parameters, named)
         other = object.__new__(Problem)
-        own = {"values": tuple(values.items()), "derived": {}}
+        own = {"parameter_values": tuple(values.items()), "value_cache": {}}
         for name, value in {**vars(self), **own}.items():
             object.__setattr__(other, name, value)
         other._check_jumps()
         return other
 
     @property
-    def breaks(self) -> Breaks:
-        """Where coefficients, sources and data jump or bend inside the domain."""
-        return self.once("breaks", self._breaks)[0]
+    def breaks(self) -> Discontinuities:
+        """Where coefficients, sources and data, or their derivatives, are discontinuous inside the domain."""
+        return self.cached("breaks", self._find_breaks)[0]
 
     @property
-    def is_broken_inside(self) -> bool:
-        """Whether one of the equations jumps or bends inside the domain, and not only conditions."""
-        return self.once("breaks", self._breaks)[1]
+    def has_interior_discontinuities(self) -> bool:
+        """Whether an equation, and not only a condition, has a discontinuity inside the domain."""
+        return self.cached("breaks", self._find_breaks)[1]
 
-    def _breaks(self) -> tuple[Breaks, bool]:
-        found, inside, place = Breaks(), False, self.place()
-        if "suspects" not in self.structure:
-            self.structure["suspects"] = Suspects.of([s.form for s in self.statements], place)
-        narrow = self.structure["suspects"].are_narrow(place)
+    def _find_breaks(self) -> tuple[Discontinuities, bool]:
+        found, inside, context = Discontinuities(), False, self.switch_context()
+        if "suspects" not in self.symbolic_cache:
+            self.symbolic_cache["suspects"] = NarrowCandidates.of([s.form for s in self.statements], context)
+        narrow = self.symbolic_cache["suspects"].may_be_narrow(context)
         for s in self.statements:
             if narrow or s.form.switches or s.form.deltas or s.form.data:
-                own = breaks_of(s.form, place) | (narrow_in(s.form, place) if narrow else Breaks())
+                own = discontinuities_of(s.form, context) | (
+                    narrow_planes(s.form, context) if narrow else Discontinuities()
+                )
                 for jumps in self._function_jumps(s):
                     own |= jumps.breaks
                 found |= own
-                inside |= bool(own) and s.region.is_inside
+                inside |= bool(own) and s.region.is_interior
         return found.distinct(box_of(self.domain)), inside
 
     @property
     def function_jumps(self) -> tuple[FunctionJumps, ...]:
-        """Where Python functions of equations and conditions jump or bend, as far as samples show it."""
+        """Jumps and kinks of the Python functions in equations and conditions, found by sampling."""
         return tuple(dict.fromkeys(j for s in self.statements for j in self._function_jumps(s)))
 
     def _function_jumps(self, statement: Statement) -> tuple[FunctionJumps, ...]:
-        """Those of one statement; they do not depend on the parameters."""
-        kept = self.structure.setdefault("function jumps", {})
+        """Return those of one statement; they do not depend on the parameters."""
+        kept = self.symbolic_cache.setdefault("function jumps", {})
         if statement.name not in kept:
-            place = statement.region, self.domain, statement.name
-            found = (jumps_of(datum, *place) for datum in statement.form.data)
+            location = statement.region, self.domain, statement.name
+            found = (find_function_jumps(function, *location) for function in statement.form.data)
             kept[statement.name] = tuple(j for j in found if j is not None)
         jumps: tuple[FunctionJumps, ...] = kept[statement.name]
         return jumps
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
-        """What is worked out once for these values of the parameters."""
-        if name not in self.derived:
+    def cached(self, name: str, make: Callable[[], T]) -> T:
+        """Return the result of ``make()``, computed once for these values of the parameters."""
+        if name not in self.value_cache:
             check_deadline()
-            self.derived[name] = make()
-        found: T = self.derived[name]
+            self.value_cache[name] = make()
+        found: T = self.value_cache[name]
         return found
 
-    def level_of(self, delta: Delta) -> float:
-        """Where a source on a plane is, at the values of the parameters."""
-        return float(self.place().fixed(delta.planes[0][1]))
+    def delta_level(self, delta: DeltaSource) -> float:
+        """Return the level x = c of a delta source on a plane at the values of the parameters."""
+        return float(self.switch_context().with_parameters(delta.planes[0][1]))
 
-    def place(self) -> SwitchBox:
-        """What its switches are looked for in."""
-        return SwitchBox(self.language(), tuple(v for _, v in self.values), box_of(self.domain))
+    def switch_context(self) -> SwitchContext:
+        """Return the box and parameter values in which switches are located."""
+        return SwitchContext(
+            self.symbol_table(), tuple(v for _, v in self.parameter_values), box_of(self.domain)
+        )
 
     def _check_jumps(self) -> None:
         forms = [s.form for s in self.statements[: len(self.equations)]]
         if any(form.switches for form in forms):
-            check_jumps(forms, self.place())
+            check_jumps(forms, self.switch_context())
         if any(form.deltas for form in forms):
-            check_sources(forms, self.place())
+            check_sources(forms, self.switch_context())
 
     @property
     def is_linear(self) -> bool:
@@ -246,14 +256,14 @@ class Problem(ProblemDoors):
         """The coordinates, in the order of the columns of a point array."""
         return tuple(self.domain.coordinates)
 
-    def language(self) -> Language:
-        """What the words of this problem mean, for expressions that come later."""
-        return Language(
+    def symbol_table(self) -> SymbolTable:
+        """Return the symbol table, which turns further expressions of the unknowns into forms."""
+        return SymbolTable(
             self.coordinates,
             time_of(self.domain),
             self.unknowns,
-            tuple(s for s, _ in self.values),
-            self.stated.functions,
+            tuple(s for s, _ in self.parameter_values),
+            self.function_parameters.functions,
         )
 
     def __repr__(self) -> str:
@@ -263,7 +273,7 @@ class Problem(ProblemDoors):
 
 
 def _as_tuple(values: Any, argument: str) -> tuple[Any, ...]:
-    if isinstance(values, (sp.Basic, *KINDS)):
+    if isinstance(values, (sp.Basic, *CONDITION_TYPES)):
         values = [values]
     if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
         raise ProblemError(
@@ -275,25 +285,28 @@ def _as_tuple(values: Any, argument: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _written_out(equation: Any, space: tuple[Any, ...], name: str) -> Any:
-    """An equation with div and grad written out; what is no equation is refused later."""
+def _expanded(equation: Any, space: tuple[Any, ...], name: str) -> Any:
+    """Expand div and grad of an equation; other objects are returned as they are and rejected later."""
     if not isinstance(equation, sp.Basic) or not equation.has(Divergence, grad):
         return equation
-    return written_out(equation, space, name)
+    return expand_divergence(equation, space, name)
 
 
-def _plain_condition(condition: Any, space: tuple[Any, ...]) -> Any:
+def _expanded_condition(condition: Any, space: tuple[Any, ...]) -> Any:
     if not isinstance(condition, Condition):
         return condition
-    return replace(condition, equation=_written_out(condition.equation, space, condition.label))
+    return replace(condition, equation=_expanded(condition.equation, space, condition.label))
 
 
 def condition_regions(problem: Problem) -> tuple[Region, ...]:
-    """Where each condition holds. (A periodic one is several statements, of which the first says it.)"""
+    """Return the region of each condition.
+
+    A periodic condition makes several statements; its region is that of the first.
+    """
     out = []
     for statement in problem.statements[len(problem.equations) :]:
-        derived = statement.region.sites == 2 and any(any(j.alpha) for j in statement.form.jets)
-        derived |= statement.region.continues
+        derived = statement.region.sites == 2 and any(any(j.alpha) for j in statement.form.derivatives)
+        derived |= statement.region.continues_condition
         if not derived:
             out.append(statement.region)
     return tuple(out)

@@ -1,4 +1,4 @@
-"""R[u] = 0 on a region: what equations and conditions become, each with the place where it holds."""
+"""Statements R[u] = 0 on a region, which equations and conditions are turned into."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import sympy as sp
 from pibls.errors import ProblemError
 from pibls.geometry import Domain
 from pibls.problem.conditions import Periodic
-from pibls.problem.forms.form import Form, Jet, Language
-from pibls.problem.forms.integral import integral, totals
-from pibls.problem.regions.on import Region, probe, region_of
+from pibls.problem.forms.form import Form, PartialDerivative, SymbolTable
+from pibls.problem.forms.integral import integral, integral_terms
+from pibls.problem.regions.selection import Region, boundary_probes, region_of
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One residual and where it must vanish: a row block of the least-squares system to be."""
+    """One residual and the region where it must vanish: a block of rows of the least-squares system."""
 
     form: Form
     region: Region
@@ -33,30 +33,34 @@ def _without_deltas(form: Form) -> Form:
             form.name,
             expected="finite values",
             got="DiracDelta",
-            remedy="It stands in equations only, as a source; a narrow exp(-((x - a)/w)**2) is finite.",
+            remedy="DiracDelta is allowed in equations only, as a source; use a narrow exp(-((x - a)/w)**2).",
         )
     return form
 
 
-def state_conditions(
-    conditions: tuple[Any, ...], domain: Domain, language: Language, interior: tuple[Form, ...]
+def condition_statements(
+    conditions: tuple[Any, ...], domain: Domain, symbols: SymbolTable, interior: tuple[Form, ...]
 ) -> list[Statement]:
-    labels = distinct([c.label for c in conditions])
+    """Return the statements of all conditions.
+
+    A condition with ``on=None`` gets the part of the boundary that no other condition on its unknowns names.
+    """
+    labels = unique_labels([c.label for c in conditions])
     sums = [
-        totals(r, c.on, domain, language, label)
-        if (r := c.residual(language.coordinates)).has(integral)
+        integral_terms(r, c.on, domain, symbols, label)
+        if (r := c.residual(symbols.coordinates)).has(integral)
         else []
         for c, label in zip(conditions, labels, strict=True)
     ]
     regions = [s[0][1] if s else region_of(c, domain) for c, s in zip(conditions, sums, strict=True)]
     forms = [
-        _periodic_forms(c, language, interior, label)
+        _periodic_forms(c, symbols, interior, label)
         if isinstance(c, Periodic)
         else [form for form, _ in s]
-        or [_without_deltas(language.equation(c.residual(language.coordinates), label))]
+        or [_without_deltas(symbols.equation_form(c.residual(symbols.coordinates), label))]
         for c, s, label in zip(conditions, sums, labels, strict=True)
     ]
-    subjects = [{jet.unknown for f in fs for jet in f.jets} for fs in forms]
+    subjects = [{derivative.unknown for f in fs for derivative in f.derivatives} for fs in forms]
     out = []
     for i, (condition, label) in enumerate(zip(conditions, labels, strict=True)):
         region: Region = regions[i]
@@ -65,7 +69,7 @@ def state_conditions(
                 label,
                 expected="an unknown in the condition",
                 got=condition.label,
-                remedy="A condition must say something about an unknown of the equations.",
+                remedy="A condition must contain an unknown of the equations.",
             )
         if condition.on is None and region.sites == 1 and region.is_boundary:
             taken = tuple(
@@ -85,8 +89,8 @@ def state_conditions(
                     f"{label}: on",
                     expected="a place on one side of the boundary, where the normal is defined",
                     got=condition.on,
-                    remedy="Write the derivative that you mean with Condition(u.diff(x) - value, on=…).",
-                    in_file='Write the derivative that you mean: equation = "u_x = 0".',
+                    remedy="Write the derivative explicitly with Condition(u.diff(x) - value, on=…).",
+                    in_file='Write the derivative explicitly: equation = "u_x = 0".',
                 )
             out.append(Statement(form, region))
     return out
@@ -94,7 +98,7 @@ def state_conditions(
 
 def _remaining(region: Region, taken: tuple[Region, ...], domain: Domain, label: str) -> Region:
     part = region.without(taken)
-    if taken and not part.mask(probe(domain)).any():
+    if taken and not part.mask(boundary_probes(domain)).any():
         raise ProblemError(
             f"{label}: on",
             expected="a part of the boundary that no other condition on the same unknown names",
@@ -106,23 +110,25 @@ def _remaining(region: Region, taken: tuple[Region, ...], domain: Domain, label:
 
 
 def _periodic_forms(
-    condition: Periodic, language: Language, interior: tuple[Form, ...], label: str
+    condition: Periodic, symbols: SymbolTable, interior: tuple[Form, ...], label: str
 ) -> list[Form]:
-    if condition.u not in language.unknowns:
-        language.form(condition.u, label)  # raises, naming the unknown
-    d = len(language.coordinates)
-    index = language.unknowns.index(condition.u)
-    axis = language.coordinates.index(condition.x)
-    jets = [jet for form in interior for jet in form.jets if jet.alpha[axis]]
-    orders = [jet.alpha[axis] for jet in jets if jet.unknown == index]
+    if condition.u not in symbols.unknowns:
+        symbols.form(condition.u, label)  # raises, naming the unknown
+    d = len(symbols.coordinates)
+    index = symbols.unknowns.index(condition.u)
+    axis = symbols.coordinates.index(condition.x)
+    derivatives = [
+        derivative for form in interior for derivative in form.derivatives if derivative.alpha[axis]
+    ]
+    orders = [derivative.alpha[axis] for derivative in derivatives if derivative.unknown == index]
     out = []
-    # An unknown that is not differentiated follows others that are: its values agree.
-    for k in range(max(orders, default=int(bool(jets)))):
+    # An unknown that no equation differentiates in x is determined by others that are: its values agree.
+    for k in range(max(orders, default=int(bool(derivatives)))):
         alpha = tuple(k if i == axis else 0 for i in range(d))
         one = sp.Integer(1)
-        linear = ((Jet(index, alpha, 1), one), (Jet(index, alpha, 0), -one))
+        linear = ((PartialDerivative(index, alpha, 1), one), (PartialDerivative(index, alpha, 0), -one))
         name = label if k == 0 else f"{label}, derivative {k}"
-        out.append(Form(name, language.variables, linear, (), sp.Integer(0)))
+        out.append(Form(name, symbols.variables, linear, (), sp.Integer(0)))
     if not out:
         raise ProblemError(
             label,
@@ -133,7 +139,8 @@ def _periodic_forms(
     return out
 
 
-def distinct(labels: list[str]) -> list[str]:
+def unique_labels(labels: list[str]) -> list[str]:
+    """Return the labels with " (2)", " (3)", … appended to repeated ones."""
     out = []
     for i, label in enumerate(labels):
         before = labels[:i].count(label)

@@ -1,4 +1,4 @@
-"""The broad basis for plain regression, with the interface of scikit-learn."""
+"""Regression with a broad basis, with the interface of scikit-learn."""
 
 from pibls.regression.regressor import BroadRegressor
 

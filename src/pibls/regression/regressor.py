@@ -1,4 +1,4 @@
-r"""y ≈ ȳ + [Z | H] W_out, W_out = argmin ‖[Z | H] W - (y - ȳ)‖² + λ²‖W‖²: regression with a broad basis."""
+r"""Ridge regression with a broad basis: y ≈ ȳ + [Z | H] W_out, min ‖[Z | H] W - (y - ȳ)‖² + λ²‖W‖²."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from pibls.arrays import Array, Numbers
-from pibls.basis import Broad, BroadBasis, GrownBroad, nodes_since
+from pibls.basis import Broad, BroadBasis, GrownBroad, added_nodes
 from pibls.errors import ProblemError
 from pibls.linalg.updated_qr import UpdatedQR
 
@@ -28,24 +28,24 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
     Parameters
     ----------
     feature_groups, feature_nodes
-        n groups of k feature nodes, which see the inputs.
+        n groups of k feature nodes, functions of the inputs.
     enhancement_groups, enhancement_nodes
-        m groups of q enhancement nodes, which see all feature nodes; both 0 for features alone.
+        m groups of q enhancement nodes, functions of all feature nodes; both 0 for features alone.
     scale
-        R: weights and biases are uniform in (-R, R), for inputs mapped to [-1, 1] by their range in `fit`.
+        R: weights and biases are uniform in (-R, R), for inputs mapped from their range in `fit` to [-1, 1].
     activation, enhancement_activation
         φ and ξ by name; ξ = φ by default.
     whiten, sparse
         Orthonormal enhancement weights; sparse-autoencoder refinement of the feature weights.
     alpha
-        λ, relative to the length of each column of [Z | H]: 1e-8 is close to plain least squares.
+        λ, relative to the norm of each column of [Z | H]; 1e-8 is close to ordinary least squares.
     random_state
         A seed, a `numpy.random.RandomState`, or None.
 
     Attributes
     ----------
     basis_ : GrownBroad
-        The numbers of nodes, added ones included.
+        The specification of the basis, including added nodes.
     W_out_ : array (nodes,) or (nodes, outputs)
         Output weights.
     intercept_ : float or array (outputs,)
@@ -109,7 +109,7 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
                 "BroadRegressor(alpha)",
                 expected="a positive number",
                 got=repr(self.alpha),
-                remedy="Leave it out for the usual one, 1e-8.",
+                remedy="Leave alpha out to use the default, 1e-8.",
             )
         state = check_random_state(self.random_state)
         self._rng = np.random.default_rng(state.randint(np.iinfo(np.int32).max, size=4))
@@ -135,7 +135,7 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         return self._solved()
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """With more data; nodes, range of the inputs and intercept stay, the factors are updated."""
+        """Add data: the nodes, the input range and the intercept do not change, the factors are updated."""
         if not hasattr(self, "_factors"):
             return self.fit(X, y)
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=False)
@@ -145,7 +145,7 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
                 "partial_fit(y)",
                 expected=f"targets of the shape (samples, {', '.join(map(str, self._targets.shape[1:]))})",
                 got=f"an array {y.shape}",
-                remedy="Give as many outputs as in fit.",
+                remedy="Pass as many outputs as in fit.",
             )
         places = np.argsort(self._order)
         self._factors = self._factors.with_rows(np.take(self._table(self._nodes, X), places, axis=1))
@@ -154,15 +154,15 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         return self._solved()
 
     def add_feature_nodes(self, nodes: int) -> Self:
-        """With one more group of feature nodes; the factors are updated, not computed again."""
+        """Add one group of feature nodes; the factors are updated."""
         return self._extended(_count(nodes, "add_feature_nodes(nodes)"), 0)
 
     def add_enhancement_nodes(self, nodes: int) -> Self:
-        """With one more group of enhancement nodes, which see all feature nodes that are there."""
+        """Add one group of enhancement nodes, which depend on all present feature nodes."""
         return self._extended(0, _count(nodes, "add_enhancement_nodes(nodes)"))
 
     def predict(self, X: Any) -> Array:
-        """y at the inputs X (samples, inputs)."""
+        """Return y at the inputs X (samples, inputs)."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(self.intercept_ + self._table(self._nodes, X) @ self.W_out_)
@@ -170,10 +170,10 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
     def _extended(self, features: int, enhancement: int) -> Self:
         check_is_fitted(self)
         basis = self.basis_.base.extended(self._nodes, features, enhancement, self._rng)
-        A = self._table(nodes_since(self._nodes, basis), self._inputs)
+        A = self._table(added_nodes(self._nodes, basis), self._inputs)
         self._factors = self._factors.with_columns(A, self._ridge(A))
         old, nk = self._nodes.size, self._nodes.features.size
-        # The factors have the columns in the order of the additions, the basis has all features first.
+        # Columns of the factors are ordered by addition; in the basis all feature nodes come first.
         order, new = self._order, np.arange(old, basis.size)
         self._order = np.concatenate([order[:nk], new[:features], order[nk:], new[features:]])
         self._nodes = basis
@@ -194,7 +194,7 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
 
 
 def _box(X: Array) -> Array:
-    """The range of each input, (d, 2); one of length 2 where it is constant."""
+    """Return the range of each input, (d, 2); of length 2 if an input is constant."""
     low, high = X.min(axis=0), X.max(axis=0)
     flat = ~(high > low)
     return np.column_stack([np.where(flat, low - 1.0, low), np.where(flat, high + 1.0, high)])
@@ -206,6 +206,6 @@ def _count(value: Any, argument: str) -> int:
             argument,
             expected="a whole number of at least 1",
             got=repr(value),
-            remedy="Say how many nodes to add.",
+            remedy="Pass the number of nodes to add.",
         )
     return int(value)

@@ -1,20 +1,20 @@
-"""Solutions on grids: named fields, sections of a domain, meshes that end where the domain ends."""
+"""Sampling of solutions for output: fields, sections of a domain, grids and simplex meshes."""
 
-from pibls.sampling.field import Sampled, fields_of, units_of
+from pibls.sampling.computed_domain import computed_domain
+from pibls.sampling.field import SampledField, fields_of, units_of
 from pibls.sampling.grid import Grid, grid_of
-from pibls.sampling.patch import Simplices, patch_of
-from pibls.sampling.reach import reach_of
 from pibls.sampling.section import Section, fixed_values
+from pibls.sampling.simplex_mesh import SimplexMesh, mesh_section
 
 __all__ = [
     "Grid",
-    "Sampled",
+    "SampledField",
     "Section",
-    "Simplices",
+    "SimplexMesh",
+    "computed_domain",
     "fields_of",
     "fixed_values",
     "grid_of",
-    "patch_of",
-    "reach_of",
+    "mesh_section",
     "units_of",
 ]

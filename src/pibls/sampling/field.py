@@ -1,4 +1,4 @@
-"""f(x) = F(u, ∂u, …; x): a number at every point of the domain, with a name."""
+"""Named scalar fields f(x) = F(u, ∂u, …; x) of a solution."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from pibls.text.typeset import short_latex, short_name
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """An expression of the unknowns and their derivatives, as a function of points."""
+class SampledField:
+    """An expression of the unknowns and their derivatives as a function of points."""
 
     solution: Solution
     expression: Any
     name: str
-    """As the column of a table is called: u_xx."""
+    """The name of the column in a table, such as u_xx."""
     symbol: str
-    """The same as LaTeX."""
+    """The name as LaTeX."""
 
     @classmethod
-    def of(cls, solution: Solution, what: Any) -> Sampled:
-        """The field of an unknown (itself, its function, its name) or of an expression."""
+    def of(cls, solution: Solution, what: Any) -> SampledField:
+        """Return the field of an unknown (its component, function or name) or of an expression."""
         if isinstance(what, Component):
             expression = what.unknown
         elif isinstance(what, sp.Expr):
@@ -40,12 +40,12 @@ class Sampled:
         return cls(solution, expression, short_name(expression), short_latex(expression))
 
     def __call__(self, X: Array) -> Array:
-        """Its values at the points X (n, d); NaN outside the domain."""
+        """Return the values at the points X (n, d); NaN outside the domain."""
         return np.asarray(self.solution.evaluate(self.expression, *X.T))
 
 
 def units_of(problem: Problem, units: Mapping[Any, str] | None) -> dict[str, str]:
-    """{coordinate or unknown, itself or by name: text} as {name: text}."""
+    """Return the units {coordinate or unknown, as symbol or name: text} as {name: text}."""
     names = [*map(str, problem.coordinates), *(str(u.func) for u in problem.unknowns)]
     out = {}
     for key, text in (units or {}).items():
@@ -61,6 +61,6 @@ def units_of(problem: Problem, units: Mapping[Any, str] | None) -> dict[str, str
     return out
 
 
-def fields_of(solution: Solution, what: Sequence[Any]) -> tuple[Sampled, ...]:
-    """The fields that were asked for; all unknowns where nothing was."""
-    return tuple(Sampled.of(solution, w) for w in (what or solution.problem.unknowns))
+def fields_of(solution: Solution, what: Sequence[Any]) -> tuple[SampledField, ...]:
+    """Return the requested fields; all unknowns if ``what`` is empty."""
+    return tuple(SampledField.of(solution, w) for w in (what or solution.problem.unknowns))

@@ -1,4 +1,4 @@
-"""x₁ × … × x_d: a regular grid over a domain, by number of points or by given values."""
+"""Rectilinear grids x₁ × … × x_d over the bounding box of a domain."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pibls.arrays import Array, Mask, floats
 from pibls.errors import ProblemError
 from pibls.geometry import Domain, box_of
 from pibls.problem import within
-from pibls.sampling.field import Sampled
+from pibls.sampling.field import SampledField
 
-_SIZES = {1: 201, 2: 101, 3: 41, 4: 21}
-_MORE = 11  # points per coordinate where there are more coordinates than that
+_DEFAULT_SIZES = {1: 201, 2: 101, 3: 41, 4: 21}
+_DEFAULT_SIZE_HIGH_DIMENSION = 11  # points per coordinate for more than four coordinates
 
 
 @dataclass(frozen=True)
 class Grid:
-    """One array of values per coordinate of a domain, in its order."""
+    """A rectilinear grid: one array of values per coordinate of a domain, in its order."""
 
     domain: Domain
     axes: tuple[Array, ...]
@@ -34,33 +34,33 @@ class Grid:
         return tuple(len(a) for a in self.axes)
 
     def points(self) -> Array:
-        """All points (n, d), the last coordinate running fastest."""
+        """Return all grid points (n, d); the last coordinate varies fastest."""
         return np.stack(np.meshgrid(*self.axes, indexing="ij"), axis=-1).reshape(-1, len(self.axes))
 
     def inside(self) -> Mask:
-        """Which of them lie in the domain, in the shape of the grid."""
+        """Return which grid points lie in the domain, in the shape of the grid."""
         return within(self.domain, self.points()).reshape(self.shape)
 
-    def sample(self, field: Sampled) -> Array:
-        """The values of a field in the shape of the grid; NaN outside the domain."""
+    def sample(self, field: SampledField) -> Array:
+        """Return the values of a field in the shape of the grid; NaN outside the domain."""
         return field(self.points()).reshape(self.shape)
 
 
 def grid_of(domain: Domain, given: Mapping[Any, Any], default: int | None = None) -> Grid:
-    """A grid with, for each coordinate, a number of points or the values themselves."""
+    """Return a grid; ``given`` has a number of points or the values of each coordinate, by symbol or name."""
     names = [str(c) for c in domain.coordinates]
-    strange = [str(k) for k in given if str(k) not in names]
-    if strange:
+    unknown = [str(k) for k in given if str(k) not in names]
+    if unknown:
         raise ProblemError(
             "grid",
             expected=f"coordinates of the domain ({', '.join(names)})",
-            got=", ".join(strange),
+            got=", ".join(unknown),
             remedy=f"Write {names[0]}=50 for 50 points, or {names[0]}=[…] for values.",
         )
-    n = default if default is not None else _SIZES.get(len(names), _MORE)
-    wanted = {str(k): v for k, v in given.items()}
+    n = default if default is not None else _DEFAULT_SIZES.get(len(names), _DEFAULT_SIZE_HIGH_DIMENSION)
+    requested = {str(k): v for k, v in given.items()}
     box = box_of(domain)
-    return Grid(domain, tuple(_axis(name, wanted.get(name, n), *ends) for name, ends in zip(names, box)))
+    return Grid(domain, tuple(_axis(name, requested.get(name, n), *ends) for name, ends in zip(names, box)))
 
 
 def _axis(name: str, wanted: Any, low: float, high: float) -> Array:

@@ -1,4 +1,4 @@
-"""{x ∈ Ω : x_j = c_j}: what is left of a domain when some coordinates are fixed."""
+"""Sections {x ∈ Ω : x_j = c_j} of a domain, with some coordinates fixed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pibls.problem import within
 
 @dataclass(frozen=True)
 class Section:
-    """The part of a domain where the coordinates in ``fixed`` (number → value) have that value.
+    """The section of a domain on which the coordinates in ``fixed`` (index → value) have the given values.
 
-    The others, ``free``, are the coordinates of the section, in this order.
+    The other coordinates, with indices ``free``, are the coordinates of the section, in this order.
     """
 
     domain: Domain
@@ -28,21 +28,21 @@ class Section:
 
     @property
     def bounds(self) -> Array:
-        """The ends of the free coordinates, (k, 2)."""
+        """The bounds of the free coordinates, (k, 2)."""
         return np.asarray(box_of(self.domain)[list(self.free)])
 
     @property
     def symbols(self) -> tuple[Any, ...]:
-        """The free coordinates themselves."""
+        """The symbols of the free coordinates."""
         return tuple(self.domain.coordinates[i] for i in self.free)
 
     @property
     def is_space(self) -> bool:
-        """Whether no free coordinate is the time, so that lengths can be compared."""
+        """Whether all free coordinates are spatial, so that their lengths are comparable."""
         return time_of(self.domain) not in self.symbols
 
     def points(self, P: Array) -> Array:
-        """Points of the section (n, k) as points of the domain (n, d)."""
+        """Return points of the section (n, k) as points of the domain (n, d)."""
         X = np.empty((len(P), len(self.domain.coordinates)))
         X[:, list(self.free)] = P
         for i, value in self.fixed.items():
@@ -50,11 +50,14 @@ class Section:
         return X
 
     def inside(self, P: Array) -> Mask:
-        """Which points of the section lie in the closed domain."""
+        """Return which points of the section lie in the closed domain."""
         return within(self.domain, self.points(P))
 
     def shape(self, resolution: int) -> tuple[int, ...]:
-        """Points per free coordinate: ``resolution`` along the longest, in space with equal spacing."""
+        """Return the number of points per free coordinate.
+
+        It is ``resolution`` for the longest; spatial coordinates have equal spacing.
+        """
         lengths = np.ptp(self.bounds, axis=1)
         if not self.is_space:
             return (resolution,) * len(lengths)
@@ -63,25 +66,25 @@ class Section:
         return tuple(int(max(n, least)) for n in counts)
 
     def axes(self, shape: tuple[int, ...]) -> tuple[Array, ...]:
-        """That many evenly spaced values of each free coordinate."""
+        """Return evenly spaced values of each free coordinate, ``shape[i]`` of the i-th."""
         return tuple(np.linspace(low, high, n) for (low, high), n in zip(self.bounds, shape, strict=True))
 
-    def outside(self) -> ProblemError:
-        """What to raise where nothing of the domain is left."""
+    def empty_error(self) -> ProblemError:
+        """Return the error to raise if the section is empty."""
         names = [str(c) for c in self.domain.coordinates]
         place = ", ".join(f"{names[i]} = {v:g}" for i, v in self.fixed.items())
         return ProblemError(
             "at",
-            expected="values that leave some of the domain to look at",
+            expected="values for which the section is not empty",
             got=f"{place}, where {self.domain!r} is empty"
             if place
-            else f"{self.domain!r}, which looks empty",
+            else f"{self.domain!r}, which appears to be empty",
             remedy="Choose other values with at={…}.",
         )
 
 
 def fixed_values(domain: Domain, at: Mapping[Any, Any] | None, argument: str = "at") -> dict[int, float]:
-    """``at`` ({symbol or name: value}) as {number of the coordinate: value}."""
+    """Return ``at`` ({symbol or name: value}) as {index of the coordinate: value}."""
     names = [str(c) for c in domain.coordinates]
     box = box_of(domain)
     out: dict[int, float] = {}
@@ -108,7 +111,7 @@ def fixed_values(domain: Domain, at: Mapping[Any, Any] | None, argument: str = "
                 f"{argument}[{key}]",
                 expected=f"a value between {box[i, 0]:g} and {box[i, 1]:g}",
                 got=f"{number:g}",
-                remedy="The solution is known in the domain only.",
+                remedy="The solution is only defined in the domain.",
             )
         out[i] = number
     return out

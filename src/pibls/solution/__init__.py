@@ -1,4 +1,4 @@
-"""Solving and its result: the front door, which loads what it needs when it is opened, and the callable."""
+"""The function `solve` and its result, `Solution`; modules are imported on first use."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""solution.plot(), solution.save(path), …: the ways out of solutions, as plain methods.
+"""Methods of `Solution` that delegate to other packages: plots, files, integrals, sensitivities.
 
-Data flows one way, so a solution knows nothing of pictures and files. Each method here imports its code
-when it is called: `import pibls` stays quick, and signatures, help() and completion are ordinary ones,
-which a descriptor that fetches the function cannot give to editors and type checkers.
+`Solution` does not depend on the packages that plot or write it, so each method imports its implementation
+when it is called, which keeps `import pibls` fast. They are ordinary methods, rather than descriptors that
+look up a function, so that signatures, help() and type checkers work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pibls.caching import cached_property
+from pibls.runtime.caching import cached_property
 
 if TYPE_CHECKING:
     from pibls.arrays import Array
@@ -20,36 +20,40 @@ if TYPE_CHECKING:
     from pibls.solution import Solution
 
 
-class SolutionDoors:
-    """What a solution can be turned into."""
+class SolutionAccessors:
+    """Mixin of `Solution` with the methods that are implemented in other packages."""
 
     def when(self, expression: Any, t: Any = None, **at: Any) -> Array:
-        """The times at which an expression changes its sign; values of the other coordinates are given."""
+        """Return the times at which an expression changes its sign.
+
+        ``at`` holds a value for each of the other coordinates.
+        """
         from pibls.postprocess.events import when
 
         return when(cast("Solution", self), expression, t, **at)
 
     @cached_property
     def others(self) -> tuple[Solution, ...]:
-        """Other solutions of a nonlinear problem, searched for from other starts when first asked for."""
-        from pibls.postprocess.others import others
+        """Further solutions of a nonlinear problem, computed from other initial guesses on first access."""
+        from pibls.postprocess.multiple_solutions import other_solutions
 
-        return others(cast("Solution", self))
+        return other_solutions(cast("Solution", self))
 
     def integral(self, expression: Any, over: Any = None, *, t: Any = None) -> Goal:
-        """∫ expression over the domain, or over a shape in it, its boundary or a part of that.
+        """Return ∫ expression over the domain, a shape inside it, or a part of the boundary.
 
-        The result is a number with ``error``, an estimate of how far it is off.
+        The result is a float with the attribute ``error``, its estimated absolute error.
 
         Parameters
         ----------
         expression
             Any SymPy expression of the unknowns and their derivatives; on a boundary also `pibls.dn`.
         over
-            None for the domain; a shape for what lies in it; ``shape.boundary`` for what it contributes to
-            the boundary; a relation such as ``sympy.Eq(x, 0)`` for a part of the boundary, or a line inside.
+            None for the domain; a shape for its interior; ``shape.boundary`` for the part of the boundary
+            that it contributes; a relation such as ``sympy.Eq(x, 0)`` for a part of the boundary, or a line
+            inside the domain.
         t
-            The time, where the problem has one.
+            The time, if the problem depends on time.
 
         >>> import sympy as sp, pibls
         >>> x = sp.Symbol("x")
@@ -64,9 +68,9 @@ class SolutionDoors:
         return integral_of(cast("Solution", self), expression, over, t)
 
     def sensitivity(self, parameter: Any, *, time_limit: float | None = None) -> Solution:
-        """∂u/∂k by a parameter of the problem: a function like the solution, with its own error estimate.
+        """Return ∂u/∂k for a parameter k of the problem, as a `Solution` with its own error estimate.
 
-        It takes a solve of its own, which ``time_limit`` ends as it ends `pibls.solve`.
+        This takes a further solve; ``time_limit`` has the same meaning as in `pibls.solve`.
         """
         from pibls.postprocess.sensitivity import sensitivity
 
@@ -89,8 +93,9 @@ class SolutionDoors:
     ) -> Any:
         """Draw the unknowns, or any expressions of them.
 
-        One free coordinate gives a curve, two a map (space × time too), two and time a map for each of
-        some times, three or more the planes through the middle. Nothing is drawn outside the domain.
+        One free coordinate gives a curve, two give a map (also space × time), two and time give a map at
+        each of several times, three or more give the planes through the centre. Nothing is drawn outside
+        the domain.
 
         Parameters
         ----------
@@ -99,12 +104,12 @@ class SolutionDoors:
             default.
         kind
             "curve", "map", "surface" or "snapshots" (curves at several times); with ``vector``, "quiver",
-            "stream" or "deformed" (the body where displacements take it). The one that suits is chosen by
-            default.
+            "stream" or "deformed" (the displaced body). By default it is chosen by the number of free
+            coordinates.
         at
-            {coordinate: value}: coordinates to fix, which are then free no longer.
+            {coordinate: value}: coordinates to fix; the others are free.
         times
-            How many times to show, or which.
+            The number of times to show, or a list of times.
         vector
             (u, v): two unknowns or expressions, drawn as arrows over their magnitude.
         ax
@@ -114,13 +119,15 @@ class SolutionDoors:
         resolution
             Points along the longer side of a panel.
         levels
-            How many contour lines to draw on a map; none by default.
+            The number of contour levels to draw on a map; none by default.
         cmap
-            Another colour map.
+            The name of a Matplotlib colour map.
+        colorbar
+            Whether to draw colour bars.
         band
-            Show the estimated error around a curve.
+            Show the estimated error as a band around a curve.
 
-        Returns the Axes, or an array of them where there are several panels.
+        Returns the Axes, or an array of Axes if there are several panels.
 
         >>> import sympy as sp, pibls
         >>> x = sp.Symbol("x")
@@ -151,7 +158,7 @@ class SolutionDoors:
     def plot_error(
         self, exact: Any = None, *, log: bool = False, kind: str | None = None, ax: Any = None, **options: Any
     ) -> Any:
-        """Draw u - u* for a known solution u*.
+        """Draw the error u - u* against a known solution u*.
 
         Parameters
         ----------
@@ -176,12 +183,12 @@ class SolutionDoors:
     def plot_residual(
         self, *, log: bool = False, kind: str | None = None, ax: Any = None, **options: Any
     ) -> Any:
-        """Draw what is left of each equation, N[u] - f, at points that were not fitted.
+        """Draw the residual N[u] - f of each equation, at points that were not fitted.
 
         Parameters
         ----------
         log
-            Show its size on a logarithmic scale.
+            Show its absolute value on a logarithmic scale.
         kind, ax, options
             As for `plot`.
         """
@@ -198,21 +205,24 @@ class SolutionDoors:
         cmap: str | None = None,
         colorbar: bool = True,
     ) -> Any:
-        """Draw the cells and windows into which the domain was divided.
+        """Draw the cells and time windows into which the domain was divided.
 
-        Cells are coloured by the estimated error in each where that is known. A solution in one piece is
-        one cell.
+        Cells are coloured by their estimated error if it is known. A solution on a single domain is drawn
+        as one cell.
 
         Parameters
         ----------
         at
-            {coordinate: value}: where to cut, with more than two coordinates; through the middle by default.
+            {coordinate: value}: the section to draw if there are more than two coordinates; through the
+            centre by default.
         ax
             Axes to draw on; new ones by default.
         units
             {coordinate: text}, for the labels.
         cmap
-            Another colour map.
+            The name of a Matplotlib colour map.
+        colorbar
+            Whether to draw a colour bar.
 
         Returns the Axes.
         """
@@ -231,18 +241,18 @@ class SolutionDoors:
         vector: tuple[Any, Any] | None = None,
         **options: Any,
     ) -> Path:
-        """Write a film of the solution in time: .gif, or .mp4, .mov, .webm where ffmpeg is installed.
+        """Write an animation of the solution in time: .gif, or with ffmpeg .mp4, .mov, .webm.
 
         Colours and axes are the same in all frames.
 
         Parameters
         ----------
         path
-            The file to write; its ending says which kind.
+            The file to write; its extension selects the format.
         what
             As for `plot`.
         frames, fps
-            How many pictures, and how many of them per second.
+            The number of frames, and frames per second.
         dpi
             Pixels per inch.
         kind, vector, options
@@ -257,19 +267,19 @@ class SolutionDoors:
         )
 
     def to_xarray(self, /, *what: Any, units: Mapping[Any, str] | None = None, **grid: Any) -> Any:
-        """An xarray Dataset: one variable per unknown, one named dimension per coordinate.
+        """Return an xarray Dataset with one variable per unknown and one dimension per coordinate.
 
         Parameters
         ----------
         what
             Unknowns or SymPy expressions of them; all unknowns by default.
         units
-            {coordinate or unknown: text}, kept as the attribute that xarray's plots show.
+            {coordinate or unknown: text}, stored as the ``units`` attribute that xarray's plots show.
         grid
-            For each coordinate a number of points, or the values themselves; a sensible number by default.
+            For each coordinate a number of points, or the values themselves; chosen by default.
 
-        Points outside the domain hold NaN. The attributes of the Dataset say what was solved, how it ended
-        and how large the error is estimated to be.
+        Values outside the domain are NaN. The attributes of the Dataset hold the problem, the status and
+        the estimated error.
 
         >>> import sympy as sp, pibls
         >>> x = sp.Symbol("x")
@@ -294,19 +304,20 @@ class SolutionDoors:
     ) -> Path:
         """Write a file for ParaView and other programs that read VTK's XML formats.
 
-        A box becomes a regular grid (.vti), any other shape a mesh that ends at its boundary (.vtu). With
-        time there is one such file for each time, and a .pvd file that names them: open that one.
+        A box is written as a regular grid (.vti), any other shape as a mesh fitted to its boundary (.vtu).
+        For an evolution one such file is written for each time, and a .pvd file that lists them, which is
+        the one to open.
 
         Parameters
         ----------
         path
-            The file to write. The ending is chosen if there is none.
+            The file to write. The extension is added if there is none.
         what
             Unknowns or SymPy expressions of them; all unknowns by default.
         vectors
             {name: (u, v)}: vector fields, of two or three components.
         at
-            {coordinate: value}: coordinates to fix; of more than three in space, the rest must be fixed.
+            {coordinate: value}: coordinates to fix; at most three space coordinates may remain free.
         grid
             For each coordinate a number of points, or the values themselves.
 
@@ -326,22 +337,21 @@ class SolutionDoors:
         what
             Unknowns or SymPy expressions of them; all unknowns by default.
         grid
-            For each coordinate a number of points, or the values themselves; a sensible number by default.
+            For each coordinate a number of points, or the values themselves; chosen by default.
 
-        Numbers are written so that they are read back exactly. Points outside the domain are left out.
-        Returns the path.
+        Numbers are written with full precision. Points outside the domain are omitted. Returns the path.
         """
         from pibls.exchange import to_csv
 
         return to_csv(self._solution, path, *what, **grid)
 
     def save(self, path: str | os.PathLike[str], /) -> Path:
-        """Write the solution into one file, for `pibls.load`.
+        """Write the solution to a file that `pibls.load` reads.
 
-        With a given basis the error is estimated first, which takes a second solve, unless that was done
-        already. An older file of that name is replaced only when the new one is complete. A basis, activation
-        or domain of a class of one's own cannot be saved; Python functions among the data are saved by name
-        only. Returns the path.
+        If the basis was given, the error is estimated first, which takes a second solve unless it has been
+        estimated already. An existing file is replaced only when the new one is complete. User-defined
+        classes of bases, activations or domains cannot be saved; Python functions among the data are saved
+        by name only. Returns the path.
 
         >>> import tempfile, sympy as sp, pibls
         >>> x = sp.Symbol("x")
@@ -358,7 +368,7 @@ class SolutionDoors:
         return save(self._solution, path)
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: what is known, a picture, and the problem."""
+        """HTML for a notebook: a table of results, a plot, and the problem."""
         from pibls.notebook.solution import solution_html
 
         return solution_html(self._solution)

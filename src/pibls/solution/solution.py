@@ -1,4 +1,4 @@
-r"""u(x) = A(x) w: the callable result."""
+r"""The result of a solve: the approximation u(x) = A(x) w as a callable, with its error and status."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ from typing import Any
 import numpy as np
 
 from pibls.adaptive.validation.estimate import ErrorEstimate, KnownEstimate, Norms
-from pibls.analysis.corners.clashes import clashes
-from pibls.analysis.coverage import displaced, unbegun, uncovered
+from pibls.analysis.corners.compatibility import incompatible_conditions
+from pibls.analysis.coverage import missing_initial_conditions, overridden_conditions, uncovered_boundary
 from pibls.arrays import Array, floats
-from pibls.basis import BroadWeights, weights_of
-from pibls.caching import cached_property
+from pibls.basis import BroadWeights, broad_weights
 from pibls.errors import ProblemError
-from pibls.pickling import portable, state_of
-from pibls.problem import Inside, Jet, Language, Problem, within
-from pibls.problem.forms.checks import checked_expression, limited_depth
+from pibls.problem import Interior, PartialDerivative, Problem, SymbolTable, within
+from pibls.problem.forms.checks import checked_expression, nesting_guard
+from pibls.problem.forms.compilation import Residual, compile_form
 from pibls.problem.forms.integral import integral
-from pibls.problem.forms.lowering import Residual, lower_form
-from pibls.solution.accessors import SolutionDoors
+from pibls.runtime.caching import cached_property
+from pibls.runtime.pickling import portable, state_of
+from pibls.solution.accessors import SolutionAccessors
 from pibls.spaces import Space
-from pibls.status import Status
+from pibls.status import AS_ESTIMATED, Status
 
-_NAMED = 3  # corners
-_PLACES = 256  # at which max|u| is looked for, for a message
-_HOLDS = 1e-6  # a residual with which equations hold, but for a function without bounds
-_AS_ESTIMATED = "take what there is for as good as its estimated error says"
-_UNBOUNDED = (
-    "No solution: what comes closest to the equations and conditions grows without bounds, so that they "
-    "contradict each other: a source in a closed box, a load at a resonance."
+_MAX_LISTED = 3  # corners, jumps or layers listed in a message
+_SAMPLE_POINTS = 256  # at which max|u| is evaluated for a message
+_MAX_CONSISTENT_RESIDUAL = 1e-6  # relative; NO_SOLUTION below it means that the solution is unbounded
+_UNBOUNDED_MESSAGE = (
+    "No solution: the function with the smallest residual grows without bounds, so the equations and "
+    "conditions contradict each other. Examples are a source in a closed box and a load at a resonance."
 )
-_SLOW = (Status.NODE_LIMIT, Status.SLOW, Status.TIME_LIMIT, Status.NO_SOLUTION)
+_SLOW_STATUSES = (Status.NODE_LIMIT, Status.SLOW_CONVERGENCE, Status.TIME_LIMIT, Status.NO_SOLUTION)
 
 
 @dataclass(frozen=True)
-class Solution(SolutionDoors):
-    """u(x) = A(x) w, with what is known about how good it is.
+class Solution(SolutionAccessors):
+    """The solution u(x) = A(x) w of a problem, with its estimated error and residuals.
 
     Call it with one array per coordinate, in the order of ``problem.coordinates`` or by name; arrays
     broadcast. Points outside the domain give NaN.
@@ -48,7 +47,7 @@ class Solution(SolutionDoors):
     problem: Problem
     space: Space
     coefficients: Array
-    """w, the coefficients of the unknowns one after another, in the order of the columns of the space."""
+    """w, (columns of the space,): the coefficients of the first unknown, then those of the second, …."""
     status: Status
     residuals: dict[str, Norms]
     seconds: float
@@ -57,10 +56,10 @@ class Solution(SolutionDoors):
     steps: int
     settings: dict[str, Any]
     history: tuple[Any, ...]
-    """A `Progress` for each attempt of an automatic solve."""
+    """A `Progress` for each candidate of an automatic solve."""
     estimator: Callable[[], ErrorEstimate] = field(compare=False)
     notes: dict[str, Any] = field(default_factory=dict, compare=False)
-    """What else is to be said: how far an evolution came, from when on no digit is left."""
+    """Further findings by name, such as the time at which an evolution stopped."""
 
     def __getstate__(self) -> dict[str, Any]:
         estimator = KnownEstimate(self.error) if "error" in vars(self) else portable(self.estimator)
@@ -73,114 +72,124 @@ class Solution(SolutionDoors):
     def error(self) -> ErrorEstimate:
         """Estimated absolute errors, ``.max`` and ``.l2``.
 
-        An automatic solve has it already. With a given basis it takes a second solve, at another
-        scale and seed, when it is first asked for.
+        An automatic solve has computed it. With a given basis the first access takes a second solve, with
+        another scale and seed.
         """
         return self.estimator()
 
     @property
     def explanation(self) -> str:
-        """The status in a sentence; where it went wrong, what is suspicious about the conditions."""
+        """The status as a sentence, followed by possible causes and by what is known of the solution."""
         text = self.status.value
-        if self.status is Status.NO_SOLUTION and self._worst < _HOLDS:
-            text = _UNBOUNDED
-        elif _AS_ESTIMATED in text and not math.isfinite(self.error.max):
+        if self.status is Status.NO_SOLUTION and self._max_residual < _MAX_CONSISTENT_RESIDUAL:
+            text = _UNBOUNDED_MESSAGE
+        elif AS_ESTIMATED in text and not math.isfinite(self.error.max):
             text = text.replace(
-                _AS_ESTIMATED, "begin with an easier problem: nothing bounds the error of what there is"
+                AS_ESTIMATED,
+                "No error bound is known for the solution returned: start with an easier problem.",
             )
         if "engine" in self.notes:
             text += f" The engine was lost: {self.notes['engine']}"
-        bare = uncovered(self.problem) if self.status is Status.UNDETERMINED else ()
-        least = self.tol * max(self._sizes.values()) if self.status in _SLOW else 0.0
-        corners = clashes(self.problem, least) if self.status in _SLOW else ()
-        if bare:
-            text += f" No condition holds where {', '.join(bare)}."
-        if self.status is Status.UNDETERMINED and (left := displaced(self.problem)):
+        uncovered_parts = uncovered_boundary(self.problem) if self.status is Status.UNDETERMINED else ()
+        min_difference = self.tol * max(self._magnitudes.values()) if self.status in _SLOW_STATUSES else 0.0
+        corners = (
+            incompatible_conditions(self.problem, min_difference) if self.status in _SLOW_STATUSES else ()
+        )
+        if uncovered_parts:
+            text += f" No condition is given where {', '.join(uncovered_parts)}."
+        if self.status is Status.UNDETERMINED and (left := overridden_conditions(self.problem)):
             text += (
-                f" Without on= a condition does not hold where another names its unknown: {'; '.join(left)}."
+                " A condition without on= does not apply where another condition on the same unknown has "
+                f"an on=: {'; '.join(left)}."
             )
-        statements = [(s.region, s.form.jets) for s in self.problem.statements]
-        if self.status is Status.UNDETERMINED and (missing := unbegun(self.problem.domain, statements)):
+        statements = [(s.region, s.form.derivatives) for s in self.problem.statements]
+        if self.status is Status.UNDETERMINED and (
+            missing := missing_initial_conditions(self.problem.domain, statements)
+        ):
             time = self.problem.coordinates[-1]
             rates = [str(self.problem.unknowns[k].diff(time, j)) for k, j in missing]
-            text += f" At the start {', '.join(rates)} is not given."
+            text += f" The initial value of {', '.join(rates)} is not given."
         if self.status is Status.UNSTABLE:
-            text += f" Ripples of a tenth of the width grow by {self.notes['growth']:.0f} digits."
+            text += (
+                " Perturbations with a wavelength of a tenth of the width grow by a factor of "
+                f"1e{self.notes['growth']:.0f}."
+            )
         if self.status is Status.NO_SOLUTION and "told" in self.notes:
-            told = ", ".join(f"{name} by {miss:.1e}" for name, miss in self.notes["told"].items())
+            violated = ", ".join(f"{name} by {miss:.1e}" for name, miss in self.notes["told"].items())
             text = (
-                "No solution: conditions may contradict each other. Some are given where the equation and "
-                f"the others decide already, and what these decide misses {told}. Leave them out, or give "
-                "them where nothing is given yet."
+                "No solution: conditions may contradict each other. Some are redundant, because the equation "
+                "and the other conditions already determine these values, and the solution without them "
+                f"violates {violated}. Remove them, or impose them where no condition is given."
             )
         if "imbalance" in self.notes:
             name, sources, through = self.notes["imbalance"]
             text = (
-                f"No solution: in {name} the sources add up to {sources:.6g} over the domain, and the "
-                f"conditions on the boundary to a flux of {through:.6g}, which would have to be the same. "
-                "Change one of them, or give values on a part of the boundary."
+                f"No solution: in {name} the sources add up to {sources:.6g} over the domain, but the "
+                f"boundary conditions prescribe a flux of {through:.6g}; the two must be equal. Change one "
+                "of them, or prescribe values on a part of the boundary."
             )
         if "stopped" in self.notes:
             until, why = self.notes["stopped"]
             text += f" It ends at {until:.6g}: {why}."
         for name, coordinate, levels in self.notes.get("function_jumps", ()):
-            shown = ", ".join(f"{x:.6g}" for x in levels[:_NAMED])
-            more = f" and {len(levels) - _NAMED} other places" if len(levels) > _NAMED else ""
+            shown = ", ".join(f"{x:.6g}" for x in levels[:_MAX_LISTED])
+            more = f" and {len(levels) - _MAX_LISTED} other places" if len(levels) > _MAX_LISTED else ""
             text += (
                 f" The Python function {name} jumps at {coordinate} = {shown}{more}, as its samples show; "
-                "breaks= or a Piecewise is safer where more jumps are between the samples, and faster."
+                "breaks= or a Piecewise is faster, and safer if there may be more jumps between the samples."
             )
         if "promised" in self.notes:
             text += (
                 " The initial data are not smooth, or not compatible with the boundary conditions: the "
-                f"estimate holds for all times from {self.notes['promised']:.3g} on; error.over_time() has "
-                "those before."
+                f"estimate holds for all times from {self.notes['promised']:.3g} on; error.over_time() "
+                "includes the earlier times."
             )
-        if self.status is Status.ROUGH and "promised" not in self.notes:
-            text += " error.max covers all times, also those close to the start."
+        if self.status is Status.INCOMPATIBLE_DATA and "promised" not in self.notes:
+            text += " error.max covers all times, including those close to the start."
         later = [layer for layer in self.notes.get("layers", ()) if layer[1] != self.notes.get("promised")]
         if later:
-            spans = ", ".join(f"{b - a:.2g} after {a:.6g}" for a, b in later[:_NAMED])
+            spans = ", ".join(f"{b - a:.2g} after {a:.6g}" for a, b in later[:_MAX_LISTED])
             text += (
-                " What switches does not fit what was there before: the estimate leaves out the times until "
-                f"{spans}{' and others' if len(later) > _NAMED else ''}; error.over_time() has them."
+                " Data that change abruptly are incompatible with the solution before the change: the "
+                f"estimate excludes times until {spans}{' and others' if len(later) > _MAX_LISTED else ''}; "
+                "error.over_time() includes them."
             )
         if self.notes.get("lost") is not None:
-            text += f" No digit is left after {self.notes['lost']:.6g}."
+            text += f" No digit is correct after {self.notes['lost']:.6g}."
         if corners:
-            more = f"; and {len(corners) - _NAMED} more" if len(corners) > _NAMED else ""
-            named = "; ".join(corners[:_NAMED])
-            text += f" The solution is singular in corners, and converges slowly: {named}{more}."
+            more = f"; and {len(corners) - _MAX_LISTED} more" if len(corners) > _MAX_LISTED else ""
+            named = "; ".join(corners[:_MAX_LISTED])
+            text += f" The solution is singular at corners, which slows convergence: {named}{more}."
         return text
 
     @property
     def message(self) -> str:
-        """The explanation, with its numbers."""
-        text = f"{self.explanation} Held-out residual {self._worst:.1e} (relative)"
+        """The explanation, followed by the residual, the estimated error, the tolerance and the nodes."""
+        text = f"{self.explanation} Held-out residual {self._max_residual:.1e} (relative)"
         if "error" in self.__dict__ or self.history:
             text += f", estimated error {self.error.max:.1e}"
             if math.isfinite(self.error.max):
-                text += f" ({self._share:.1e} of max|u|)"
+                text += f" ({self._max_relative_error:.1e} of max|u|)"
             text += f", tol {self.tol:g} (relative)"
         return f"{text}; {self.nodes} nodes."
 
     @property
-    def _worst(self) -> float:
+    def _max_residual(self) -> float:
         """The largest residual, relative to its terms."""
         return max((n.relative for n in self.residuals.values()), default=math.inf)
 
     @property
-    def _share(self) -> float:
+    def _max_relative_error(self) -> float:
         """The largest estimated error of an unknown, relative to its size."""
-        shares = (self[u].error.max / size for u, size in self._sizes.items() if size > 0)
+        shares = (self[u].error.max / size for u, size in self._magnitudes.items() if size > 0)
         return max(shares, default=0.0)
 
     @property
-    def _sizes(self) -> dict[Any, float]:
+    def _magnitudes(self) -> dict[Any, float]:
         """max|u| of each unknown."""
-        X = np.asarray(self.problem.domain.interior(_PLACES, np.random.default_rng(0)), dtype=float)
-        reach = self.space.reach
-        if reach is not None and self.windows:  # what blows up is largest at the end of its last window
+        X = np.asarray(self.problem.domain.interior(_SAMPLE_POINTS, np.random.default_rng(0)), dtype=float)
+        reach = self.space.known_range
+        if reach is not None and self.windows:  # a solution that blows up is largest at a window's end
             ends = np.unique(self.windows)
             late = np.resize(X, (max(len(ends), len(X)), X.shape[1]))
             late[:, reach[0]] = np.resize(ends, len(late))
@@ -192,35 +201,35 @@ class Solution(SolutionDoors):
 
     @property
     def weights(self) -> BroadWeights:
-        """W_e, β_e, W_h, β_h and W_out of a solution in a `Broad` basis, as arrays by name.
+        """The weights W_e, β_e, W_h, β_h and W_out of a solution in a `Broad` basis, as named arrays.
 
         u = [Z | H] W_out with Z = φ(X W_e + β_e), H = ξ(Z W_h + β_h) and X = (x - centre)/half:
         ``W_e`` (d, nk), ``beta_e`` (nk,), ``W_h`` (nk, mq), ``beta_h`` (mq,), ``W_out`` (nk + mq, unknowns),
         ``centre`` and ``half`` (d,).
         """
-        whole, found = self.space.whole, None
-        if whole is not None and len(set(whole.owners)) == 1:
+        whole, found = self.space.as_single_domain, None
+        if whole is not None and len(set(whole.basis_owners)) == 1:
             W_out = self.coefficients.reshape(len(whole.bases), -1).T
-            found = weights_of(whole.bases[0], W_out)
+            found = broad_weights(whole.bases[0], W_out)
         if found is None:
             raise ProblemError(
                 "solution.weights",
                 expected="a solution in a Broad basis",
-                got=f"a solution in {self._kind}",
+                got=f"a solution in {self._basis_name}",
                 remedy="Write pibls.solve(problem, basis=pibls.Broad(10, 10, 4, 10, scale=3.9)), or take "
                 "solution.coefficients, the coefficients of any basis.",
             )
         return found
 
     @property
-    def _kind(self) -> str:
+    def _basis_name(self) -> str:
         chosen = self.settings.get("basis")
         return type(self.space).__name__ if chosen is None else type(chosen).__name__
 
     @property
     def windows(self) -> tuple[tuple[float, float], ...]:
-        """(start, stop) of each window in time; empty where the solution is in one piece."""
-        return self.space.windows
+        """(start, stop) of each time window; empty if the solution was not computed in windows."""
+        return self.space.time_windows
 
     @property
     def nodes(self) -> int:
@@ -229,7 +238,7 @@ class Solution(SolutionDoors):
 
     @property
     def converged(self) -> bool:
-        """Whether the outcome is a solution; ``status.value`` says why or why not."""
+        """Whether the status is a success; ``status.value`` is the reason."""
         return self.status.converged
 
     def __repr__(self) -> str:
@@ -240,7 +249,7 @@ class Solution(SolutionDoors):
         )
 
     def __call__(self, *coordinates: Any, **named: Any) -> Any:
-        """u at these coordinates, for a problem with one unknown."""
+        """Return u at these coordinates, for a problem with one unknown."""
         unknowns = self.problem.unknowns
         if len(unknowns) > 1:
             names = ", ".join(str(u.func) for u in unknowns)
@@ -253,7 +262,7 @@ class Solution(SolutionDoors):
         return self.evaluate(unknowns[0], *coordinates, **named)
 
     def __getitem__(self, unknown: Any) -> Component:
-        """One of several unknowns, by the function itself or its name."""
+        """Return one of several unknowns, given by the function itself or its name."""
         for u in self.problem.unknowns:
             if unknown is u or unknown is u.func or str(unknown) in (str(u), str(u.func)):
                 return Component(self, u)
@@ -265,7 +274,7 @@ class Solution(SolutionDoors):
         )
 
     def evaluate(self, expression: Any, *coordinates: Any, **named: Any) -> Any:
-        """Any SymPy expression of the unknowns and their derivatives at these coordinates.
+        """Return a SymPy expression of the unknowns and their derivatives at these coordinates.
 
         >>> import sympy as sp, pibls
         >>> x = sp.Symbol("x")
@@ -275,23 +284,25 @@ class Solution(SolutionDoors):
         >>> round(float(solution.evaluate(u.diff(x) / u, 0.3)), 9)
         1.0
         """
-        X, shape = self._points(coordinates, named)
-        with limited_depth("expression"):
-            compiled = _compiled(self.problem.language(), checked_expression(expression))
-        residual = compiled.at(tuple(self.problem.parameters.values())).on(self.problem.domain)
-        jets: tuple[Jet, ...] = (*residual.linear, *residual.nonlinear)
+        X, shape = self._broadcast_points(coordinates, named)
+        with nesting_guard("expression"):
+            compiled = _compiled(self.problem.symbol_table(), checked_expression(expression))
+        residual = compiled.at(tuple(self.problem.parameters.values())).restricted_to(self.problem.domain)
+        jets: tuple[PartialDerivative, ...] = (*residual.linear, *residual.nonlinear)
         inside = within(self.problem.domain, X)
         out = np.full(len(X), np.nan)
         X = X[inside]
         normals = np.zeros_like(X)
         values = self.space.values((X,), jets, self.coefficients)
-        data = residual.known_data(X)
+        data = residual.data_function_values(X)
         k = len(residual.linear)
         a = residual.coefficients(X, normals, data)
         out[inside] = residual.rest(X, normals, data, values[k:]) + np.sum(a * values[:k], axis=0)
         return out.reshape(shape) if shape else np.float64(out[0])
 
-    def _points(self, coordinates: tuple[Any, ...], named: dict[str, Any]) -> tuple[Array, tuple[int, ...]]:
+    def _broadcast_points(
+        self, coordinates: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[Array, tuple[int, ...]]:
         symbols = [str(c) for c in self.problem.coordinates]
         call = f"solution({', '.join(symbols)})"
         if coordinates and named:
@@ -331,7 +342,7 @@ class Solution(SolutionDoors):
         return np.column_stack([a.ravel() for a in arrays]), arrays[0].shape
 
     def summary(self) -> str:
-        """A few lines that say what was solved, how, and how well."""
+        """Return a few lines of text: problem, size, status, estimated error and residuals."""
         p = self.problem
         kind = "linear" if p.is_linear else "nonlinear"
         wanted = f" (wanted: {self.tol:g} of max|u|)" if self.history else ""
@@ -349,7 +360,7 @@ class Solution(SolutionDoors):
 
 @dataclass(frozen=True)
 class Component:
-    """One unknown of a solution, as a function."""
+    """One unknown of a solution, as a callable."""
 
     solution: Solution
     unknown: Any
@@ -368,8 +379,8 @@ class Component:
 
 
 @lru_cache(maxsize=64)
-def _compiled(language: Language, expression: Any) -> Residual:
-    """An expression as a NumPy function, once: a quadrature asks for thousands of single values."""
+def _compiled(language: SymbolTable, expression: Any) -> Residual:
+    """Return an expression as a NumPy function; cached, because quadratures call it thousands of times."""
     if expression.has(integral):
         raise ProblemError(
             "expression",
@@ -387,4 +398,4 @@ def _compiled(language: Language, expression: Any) -> Residual:
         )
     if form.deltas:
         raise ProblemError("expression", expected="finite values", got="DiracDelta", remedy="Leave it out.")
-    return lower_form(form, Inside())
+    return compile_form(form, Interior())

@@ -1,4 +1,4 @@
-"""problem → points → basis → system → method → solution: the front door."""
+"""The function `solve`: check the arguments, run the pipeline, return a `Solution`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pibls.errors import ConvergenceWarning, ProblemError
 
 if TYPE_CHECKING:
-    # Only at the first solve: `import pibls` need not wait for what it does not use.
+    # Imported at the first solve instead, which keeps `import pibls` fast.
     from pibls.adaptive.budget import Progress
     from pibls.assembly.points import Points
     from pibls.nonlinear import Method
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pibls.solution import Solution
     from pibls.spaces import Choice
 
-_SPARE = 1.1  # of the time limit: when nothing more is looked for that might explain how it ended
+_MESSAGE_TIME_FACTOR = 1.1  # times time_limit: the search for causes to report ends there
 
 
 def solve(
@@ -37,41 +37,45 @@ def solve(
     callback: Callable[[Progress], object] | None = None,
     engine: Any = None,
 ) -> Solution:
-    """Solve a problem; with nothing but the problem, everything else is chosen.
+    """Solve a problem to a given tolerance; basis, points and method are chosen unless given.
 
     Parameters
     ----------
     problem
-        What to solve.
+        The problem to solve.
     tol
         The wanted maximum error of every unknown, relative to its own max|u|.
     basis, points, method
-        Given, exactly these are used: `Broad`, `Waves` or `Features`; `Points`; `LeastSquares`,
-        `GaussNewton`, `NLSQPerturb` or `TrustRegion`. With a basis given, nothing is searched for.
+        If given, exactly these are used: `Broad`, `RandomFourierFeatures` or `Features`; `Points`;
+        `LeastSquares`, `GaussNewton`, `NLSQPerturb` or `TrustRegion`. A given basis is not adapted.
     guess
-        Where a nonlinear problem starts: a number, an expression, a callable or a `Solution`; for several
-        unknowns a mapping. None is needed.
+        The initial guess for a nonlinear problem: a number, an expression, a callable or a `Solution`; for
+        several unknowns a mapping. Optional.
     enrich
-        SymPy expressions of the coordinates that the solution is made of besides what is smooth, such as
-        ``sympy.sqrt(x**2 + y**2)``; they may be singular at points of the boundary. Corners bring theirs by
-        themselves.
+        SymPy expressions of the coordinates that are added to the basis, such as
+        ``sympy.sqrt(x**2 + y**2)``; they may be singular at points of the boundary. The singular functions
+        of corners are added automatically.
     seed
-        Same seed, same result.
+        Seed of the random numbers; the same seed gives the same result.
     max_nodes
         The largest number of columns of one dense least-squares system (in an evolution: per window); cells
-        may have 25 times as many in all, and products along the axes of a box as many coefficients as a
-        quarter of that system has entries. Refused where it is too small for any basis.
+        may have 25 times as many in total, and tensor-product bases on a box as many coefficients as a
+        quarter of the entries of that system. Rejected if it is too small for any basis.
     time_limit
-        Seconds that the solve may take.
+        The time that the solve may take, in seconds.
     progress
         Show a progress line (needs rich).
     callback
-        Called with a `Progress` after each attempt, and with an engine on the way.
+        Called with a `Progress` after each candidate, and with an engine also in between.
     engine
-        A `dask.distributed.Client`: cells are assembled and eliminated by its workers, with the same answer.
-        What is solved in one piece, and what is too small to be worth sending, is done here.
+        A `dask.distributed.Client`: cells are assembled and eliminated by its workers, with the same result.
+        Single-domain systems, and systems too small to be worth sending, are solved locally.
 
-    Ctrl-C returns the best solution so far, if there is one, with the status INTERRUPTED.
+    Returns
+    -------
+    Solution
+        With a `ConvergenceWarning` if it did not converge. Ctrl-C returns the best solution so far, if there
+        is one, with the status INTERRUPTED.
 
     >>> import sympy as sp, pibls
     >>> x = sp.Symbol("x")
@@ -85,7 +89,7 @@ def solve(
     >>> round(float(solution(0.5)), 9), solution.converged
     (1.0, True)
     """
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     _check_choices(problem, basis, points, method)
     _check_numbers(tol, seed, max_nodes, time_limit)
     if callback is not None and not callable(callback):
@@ -97,47 +101,47 @@ def solve(
         )
     from pibls.adaptive import pipeline
     from pibls.adaptive.budget import Budget
-    from pibls.deadline import asked
-    from pibls.interruption import signals_kept
     from pibls.linalg.tree.distributed import engine_of
+    from pibls.runtime.deadline import deadline
+    from pibls.runtime.interruption import keep_interrupts
     from pibls.solution import Solution
 
     workers = engine_of(engine)
 
     start = None
     if guess is not None:
-        from pibls.adaptive.initial_guess.guess import guess_of
+        from pibls.adaptive.initial_guess.user_guess import parse_guess
 
-        start = guess_of(guess, problem)
+        start = parse_guess(guess, problem)
     added: tuple[Any, ...] = ()
     if enrich is not None:
-        from pibls.problem.forms.enriching import given_functions
+        from pibls.problem.forms.enrichment import enrichment_functions
 
-        added = given_functions(enrich, problem)
+        added = enrichment_functions(enrich, problem)
     request = pipeline.Request(
-        tol, basis, points, method, start, int(seed), max_nodes, time_limit, began, workers, added
+        tol, basis, points, method, start, int(seed), max_nodes, time_limit, start_time, workers, added
     )
-    with signals_kept():
+    with keep_interrupts():
         if not progress:
             answer = pipeline.run(problem, request, callback)
         else:
-            from pibls.adaptive.progress import shown
+            from pibls.adaptive.progress_display import progress_line
 
-            with shown(callback) as both:
+            with progress_line(callback) as both:
                 answer = pipeline.run(problem, request, both)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start_time
     solution = Solution(problem=problem, seconds=seconds, seed=int(seed), tol=tol, **vars(answer))
     if not solution.converged:
-        limit = None if time_limit is None else _SPARE * time_limit
-        budget = Budget(began, limit, max_nodes)
-        with asked(lambda step: budget.check(step, limit)):
+        limit = None if time_limit is None else _MESSAGE_TIME_FACTOR * time_limit
+        budget = Budget(start_time, limit, max_nodes)
+        with deadline(lambda step: budget.check(step, limit)):
             message = solution.message
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return solution
 
 
-def resolved(problem: Problem, solution: Solution) -> Solution:
-    """Another problem of the same kind in the space and at the points of a solution, where it has one."""
+def solve_again(problem: Problem, solution: Solution) -> Solution:
+    """Solve a problem of the same kind with the basis and points of a solution, if it has them."""
     kept = {key: solution.settings[key] for key in ("basis", "points") if key in solution.settings}
     method = None
     if "basis" in kept:
@@ -190,19 +194,19 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
 
 
 def _check_numbers(tol: Any, seed: Any, max_nodes: Any, time_limit: Any) -> None:
-    limited = time_limit is None or (_is_real(time_limit) and time_limit > 0)
+    is_valid_limit = time_limit is None or (_is_real(time_limit) and time_limit > 0)
     wanted = (
         ("tol", tol, _is_real(tol) and 0 < tol < 1, "a number between 0 and 1",
          "tol is the wanted error relative to max|u|, such as 1e-10."),
         ("seed", seed, _is_whole(seed) and seed >= 0, "a whole number of at least 0",
-         "Same seed, same result; write seed=0."),
+         "The same seed gives the same result; write seed=0."),
         ("max_nodes", max_nodes, _is_whole(max_nodes) and max_nodes >= 2, "a whole number of at least 2",
          "It limits the width of the basis; write max_nodes=4000."),
-        ("time_limit", time_limit, limited, "a positive number of seconds, or None",
+        ("time_limit", time_limit, is_valid_limit, "a positive number of seconds, or None",
          "Write time_limit=10.0."),
     )  # fmt: skip
-    for name, value, is_right, expected, remedy in wanted:
-        if not is_right:
+    for name, value, is_valid, expected, remedy in wanted:
+        if not is_valid:
             raise ProblemError(name, expected=expected, got=repr(value), remedy=remedy)
 
 

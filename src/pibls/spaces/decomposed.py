@@ -1,8 +1,8 @@
-r"""A(x) = [χ₁(x) A₁(x) | … | χ_S(x) A_S(x)]: a basis of its own in each cell of a grid.
+r"""A basis in each cell of a grid: A(x) = [χ₁(x) A₁(x) | … | χ_S(x) A_S(x)].
 
-The cells do not overlap, and a function belongs to one cell alone: most of the matrix is zero. What holds
-the cells together are the traces on their faces (`system.divided.traces`), as in the local extreme learning
-machine (locELM) of Dong and Li, with the traces as unknowns.
+The cells do not overlap and each function is nonzero in one cell only, so that the matrix is block-sparse.
+The cells are coupled through the traces on their faces (`assembly.hybridized.face_traces`), as in the local
+extreme learning machine (locELM) of Dong and Li, with the traces as unknowns.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from math import prod
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.checks import whole
+from pibls.basis.checks import check_integer
 from pibls.basis.protocol import BasisSpec
 from pibls.errors import ProblemError
-from pibls.spaces.cells import Cells
-from pibls.spaces.single_domain import Whole
-from pibls.spaces.tree import CellTree
+from pibls.spaces.cell_space import CellSpace
+from pibls.spaces.cell_tree import CellTree
+from pibls.spaces.single_domain import SingleDomainSpace
 
 
 @dataclass(frozen=True)
 class Decomposed:
-    """``local`` drawn anew in each cell of a grid of ``cells`` over the bounding box.
+    """A basis ``local`` drawn independently in each cell of a grid of ``cells`` over the bounding box.
 
     >>> from pibls.basis import Features
     >>> Decomposed((4, 2), Features(50, scale=3.0)).size
@@ -37,7 +37,7 @@ class Decomposed:
         cells = (self.cells,) if isinstance(self.cells, int) else tuple(self.cells)
         object.__setattr__(self, "cells", cells)
         for count in cells:
-            whole(count, "Decomposed(cells)", least=1)
+            check_integer(count, "Decomposed(cells)", least=1)
         if not (hasattr(self.local, "draw") and hasattr(self.local, "size")):
             raise ProblemError(
                 "Decomposed(local)",
@@ -50,8 +50,8 @@ class Decomposed:
     def size(self) -> int:
         return prod(self.cells) * self.local.size
 
-    def space(self, box: Array, rng: np.random.Generator, unknowns: int) -> Cells:
-        """The drawn space: all unknowns share the basis of a cell."""
+    def space(self, box: Array, rng: np.random.Generator, unknowns: int) -> CellSpace:
+        """Return the space with drawn bases; all unknowns share the basis of a cell."""
         if len(self.cells) != len(box):
             raise ProblemError(
                 "Decomposed(cells)",
@@ -61,7 +61,7 @@ class Decomposed:
             )
         tree = CellTree.grid(box, self.cells)
         parts = tuple(
-            Whole.shared(self.local.draw(b, child), unknowns)
+            SingleDomainSpace.shared(self.local.draw(b, child), unknowns)
             for b, child in zip(tree.boxes, rng.spawn(len(tree)), strict=True)
         )
-        return Cells(tree, parts)
+        return CellSpace(tree, parts)

@@ -1,4 +1,4 @@
-r"""u_k(x) = Σⱼ wⱼ φⱼ(x): a space of functions for all unknowns of a problem, made of blocks."""
+r"""Protocol of function spaces u_k(x) = Σⱼ wⱼ φⱼ(x) for all unknowns of a problem, and base classes."""
 
 from __future__ import annotations
 
@@ -11,95 +11,95 @@ import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.basis import BasisSpec
-from pibls.caching import cached_property
-from pibls.problem import Jet
+from pibls.problem import PartialDerivative
+from pibls.runtime.caching import cached_property
 
 if TYPE_CHECKING:
-    from pibls.spaces.cells import Cells
-    from pibls.spaces.single_domain import Whole
-    from pibls.spaces.windows import Windows
+    from pibls.spaces.cell_space import CellSpace
+    from pibls.spaces.single_domain import SingleDomainSpace
+    from pibls.spaces.time_windows import TimeWindows
 
 
 class Space(Protocol):
-    """What the columns are: blocks, each a basis on a piece of the domain for one unknown."""
+    """Blocks of columns, each a basis on a part of the domain for one unknown."""
 
     @property
     @abstractmethod
     def columns(self) -> int:
-        """How many coefficients a function of all unknowns has."""
+        """Number of coefficients of all unknowns together."""
 
     @property
     @abstractmethod
     def nodes(self) -> int:
-        """How many functions the unknown with the most of them has."""
+        """Number of functions per unknown (the largest one)."""
 
     @abstractmethod
-    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
-        """∂^α u_k at the sites for each jet, (number of jets, n)."""
+    def values(self, sites: tuple[Array, ...], derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
+        """∂^α u_k at the sites for each derivative, (number of derivatives, n)."""
 
     @property
-    def windows(self) -> tuple[tuple[float, float], ...]:
-        """(start, stop) of each window in time; empty where time is in one piece."""
+    def time_windows(self) -> tuple[tuple[float, float], ...]:
+        """(start, stop) of each time window; empty without windows."""
         return ()
 
     @property
-    def is_line(self) -> bool:
-        """Whether time is the only coordinate, in windows."""
+    def is_time_only(self) -> bool:
+        """Whether the space is Chebyshev polynomials of time alone, in windows (ordinary evolutions)."""
         return False
 
     @property
-    def reach(self) -> tuple[int, float, float] | None:
-        """Along which axis it is known only from where to where; None: everywhere."""
+    def known_range(self) -> tuple[int, float, float] | None:
+        """(axis, low, high) if the functions are defined only for this range of a coordinate, else None."""
         return None
 
-    def boxes_in(self, box: Array) -> Array:
-        """The cells that a box (d, 2) is divided into, window by window, (M, d, 2)."""
+    def cell_boxes(self, box: Array) -> Array:
+        """Return the cells into which a box (d, 2) is divided, window by window, (M, d, 2)."""
         return box[None]
 
     @property
-    def whole(self) -> Whole | None:
-        """Itself, where it is one piece with a basis for each unknown."""
+    def as_single_domain(self) -> SingleDomainSpace | None:
+        """The space itself if it is a single domain with a basis for each unknown, else None."""
         return None
 
     @property
-    def cells(self) -> Cells | None:
-        """Itself, where it has a space in each cell of a tree."""
+    def as_cells(self) -> CellSpace | None:
+        """The space itself if it has a space in each cell of a tree, else None."""
         return None
 
     @property
-    def in_time(self) -> Windows | None:
-        """Itself, where it has a space in each window of time."""
+    def as_time_windows(self) -> TimeWindows | None:
+        """The space itself if it has a space in each time window, else None."""
         return None
 
     @property
-    def together(self) -> Whole | None:
-        """The bases of all unknowns in all pieces of the domain, as a system is assembled in them."""
-        return self.whole
+    def assembly_space(self) -> SingleDomainSpace | None:
+        """The bases of all unknowns in all subdomains, in which systems are assembled, if any."""
+        return self.as_single_domain
 
-    def in_every_piece(self, unknowns: int) -> Space:
-        """The same function, as one of the unknowns of all pieces."""
-        return Repeated(self, unknowns)
+    def on_all_subdomains(self, unknowns: int) -> Space:
+        """Return the space whose unknowns are numbered over all subdomains, p·unknowns + k."""
+        return RepeatedUnknowns(self, unknowns)
 
 
-class Located(Space):
-    """A space in which a point says which of its functions count there."""
+class LocatedSpace(Space):
+    """A space whose points determine which of its functions are evaluated (cells, windows, subdomains)."""
 
-    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
-        out = np.empty((len(jets), len(sites[0])))
+    def values(self, sites: tuple[Array, ...], derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
+        out = np.empty((len(derivatives), len(sites[0])))
         for site, X in enumerate(sites):
-            here = [i for i, j in enumerate(jets) if j.site == site]
+            here = [i for i, j in enumerate(derivatives) if j.site == site]
             if here and len(X):
-                out[here] = self._at(X, tuple(replace(jets[i], site=0) for i in here), w)
+                out[here] = self._evaluate(X, tuple(replace(derivatives[i], site=0) for i in here), w)
         return out
 
     @abstractmethod
-    def _at(self, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
-        """∂^α u_k at points (n, d) for each jet, (number of jets, n)."""
+    def _evaluate(self, X: Array, derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
+        """∂^α u_k at points (n, d) for each derivative, (number of derivatives, n)."""
 
 
-def by_part(where: Numbers, values: Callable[[int, Numbers], Array], jets: int) -> Array:
-    """(jets, n) from the values of each part at the points that are in it."""
-    out = np.empty((jets, len(where)))
+def evaluate_by_part(where: Numbers, values: Callable[[int, Numbers], Array], derivatives: int) -> Array:
+    """Return values (derivatives, n), evaluated part by part at the points ``where`` assigns to it."""
+    out = np.empty((derivatives, len(where)))
     order = np.argsort(where, kind="stable")
     parts, firsts = np.unique(where[order], return_index=True)
     for part, rows in zip(parts.tolist(), np.split(order, firsts[1:]), strict=True):
@@ -107,19 +107,21 @@ def by_part(where: Numbers, values: Callable[[int, Numbers], Array], jets: int) 
     return out
 
 
-class Parted(Space):
-    """Spaces whose coefficients stand one after another: of cells, of windows."""
+class ConcatenatedSpace(Space):
+    """Several spaces whose coefficients are concatenated, for example those of cells or time windows."""
 
     parts: tuple[Space, ...]
 
     @cached_property
     def starts(self) -> Numbers:
-        """Where the coefficients of each part begin, and the end."""
+        """First coefficient of each part, and the total number."""
         return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
 
-    def _of_part(self, part: int, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
-        """The values of one of them."""
-        return self.parts[part].values((X,), jets, w[self.starts[part] : self.starts[part + 1]])
+    def _part_values(
+        self, part: int, X: Array, derivatives: tuple[PartialDerivative, ...], w: Array
+    ) -> Array:
+        """Return values of one part."""
+        return self.parts[part].values((X,), derivatives, w[self.starts[part] : self.starts[part + 1]])
 
     @property
     def columns(self) -> int:
@@ -131,8 +133,8 @@ class Parted(Space):
 
 
 @dataclass(frozen=True)
-class Repeated(Space):
-    """A function of the problem's unknowns, as one of the unknowns of all pieces."""
+class RepeatedUnknowns(Space):
+    """A space of ``count`` unknowns, used for the unknowns of all subdomains (unknown modulo ``count``)."""
 
     space: Space
     count: int
@@ -145,21 +147,21 @@ class Repeated(Space):
     def nodes(self) -> int:
         return self.space.nodes
 
-    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
-        own = tuple(replace(j, unknown=j.unknown % self.count) for j in jets)
+    def values(self, sites: tuple[Array, ...], derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
+        own = tuple(replace(j, unknown=j.unknown % self.count) for j in derivatives)
         return self.space.values(sites, own, w)
 
 
 class SpaceSpec(Protocol):
-    """What is chosen, before anything is drawn, where it is more than one basis for all unknowns."""
+    """Hyperparameters of a space that is more than one basis for all unknowns."""
 
     @property
     def size(self) -> int:
-        """How many functions each unknown gets."""
+        """Number of functions per unknown."""
 
     def space(self, box: Array, rng: np.random.Generator, unknowns: int) -> Space:
-        """A space over the box (d, 2), drawn at random."""
+        """Return a space over the box (d, 2) with random weights from ``rng``."""
 
 
 Choice = BasisSpec | SpaceSpec
-"""What `solve` takes as ``basis``."""
+"""The argument ``basis`` of `solve`."""

@@ -1,7 +1,7 @@
-r"""u(x) = u_p(x) for x in the piece p: a basis of its own in each piece of the domain.
+r"""A space with its own bases in each subdomain between interfaces: u(x) = u_p(x) for x in the subdomain p.
 
-Unknown k of piece p is number p·U + k of the space of all pieces, in which systems are assembled; asked for
-unknown k, a point says which piece it is in.
+Unknown k of subdomain p has the number p·U + k in the space of all subdomains, in which systems are
+assembled. For evaluation, the point determines the subdomain.
 """
 
 from __future__ import annotations
@@ -10,44 +10,44 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from pibls.arrays import Array, Numbers
-from pibls.problem import Jet
-from pibls.spaces.protocol import Located, Space, by_part
-from pibls.spaces.single_domain import Whole
+from pibls.problem import PartialDerivative
+from pibls.spaces.protocol import LocatedSpace, Space, evaluate_by_part
+from pibls.spaces.single_domain import SingleDomainSpace
 
 
 @dataclass(frozen=True)
-class Pieces(Located):
-    """The bases of all unknowns of all pieces, and which piece a point is in."""
+class SubdomainSpace(LocatedSpace):
+    """The bases of all unknowns in all subdomains, and the map from points to subdomains."""
 
     count: int
-    all: Whole
+    combined: SingleDomainSpace
     locate: Callable[[Array], Numbers] | None = field(default=None, compare=False, repr=False)
 
     @property
     def unknowns(self) -> int:
-        return len(self.all.bases) // self.count
+        return len(self.combined.bases) // self.count
 
     @property
-    def together(self) -> Whole:
-        return self.all
+    def assembly_space(self) -> SingleDomainSpace:
+        return self.combined
 
-    def in_every_piece(self, unknowns: int) -> Space:
-        return self.all
+    def on_all_subdomains(self, unknowns: int) -> Space:
+        return self.combined
 
     @property
     def columns(self) -> int:
-        return self.all.columns
+        return self.combined.columns
 
     @property
     def nodes(self) -> int:
-        sizes = [b.size for b in self.all.bases]
+        sizes = [b.size for b in self.combined.bases]
         return max(sum(sizes[k :: self.unknowns]) for k in range(self.unknowns))
 
-    def _at(self, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
+    def _evaluate(self, X: Array, derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
         assert self.locate is not None
 
-        def of_piece(piece: int, rows: Numbers) -> Array:
-            wanted = tuple(replace(j, unknown=piece * self.unknowns + j.unknown) for j in jets)
-            return self.all.values((X[rows],), wanted, w)
+        def of_subdomain(subdomain: int, rows: Numbers) -> Array:
+            wanted = tuple(replace(j, unknown=subdomain * self.unknowns + j.unknown) for j in derivatives)
+            return self.combined.values((X[rows],), wanted, w)
 
-        return by_part(self.locate(X), of_piece, len(jets))
+        return evaluate_by_part(self.locate(X), of_subdomain, len(derivatives))

@@ -1,4 +1,4 @@
-r"""u(x) = Σ c_{i₁ … i_d} P_{i₁}(ξ₁) ⋯ P_{i_d}(ξ_d) in each box of a lattice of boxes."""
+r"""Tensor-product polynomials Σ c_{i₁ … i_d} P_{i₁}(ξ₁) ⋯ P_{i_d}(ξ_d) in each box of a tensor grid."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, Numbers
-from pibls.basis.polynomials.product import Products
-from pibls.caching import cached_property
-from pibls.problem import Jet
-from pibls.spaces.protocol import Located
+from pibls.basis.polynomials.product import CellProducts
+from pibls.problem import PartialDerivative
+from pibls.runtime.caching import cached_property
+from pibls.spaces.protocol import LocatedSpace
 
 
 @dataclass(frozen=True)
-class Lattice(Located):
+class TensorGridSpace(LocatedSpace):
     """``sizes`` polynomials along each axis in every box between the ``edges``.
 
-    Coefficients: unknown by unknown, box by box with the last axis fastest, and so within each box.
+    Coefficients are ordered by unknown, then by box, then by degree, each with the last axis fastest.
     """
 
     edges: tuple[tuple[float, ...], ...]
@@ -27,7 +27,7 @@ class Lattice(Located):
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """Pieces of each axis."""
+        """Number of intervals along each axis."""
         return tuple(len(e) - 1 for e in self.edges)
 
     def __len__(self) -> int:
@@ -52,27 +52,29 @@ class Lattice(Located):
         return np.stack([low.reshape(-1, d), high.reshape(-1, d)], axis=-1)
 
     @cached_property
-    def _products(self) -> Products:
+    def _products(self) -> CellProducts:
         boxes = self.boxes
-        return Products(self.sizes, (), boxes.mean(axis=2), 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]))
+        return CellProducts(self.sizes, (), boxes.mean(axis=2), 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]))
 
-    def ordered(self, by_axis: Array) -> Array:
-        """The coefficients from an array (unknowns, N₁, N₂, …), piece after piece along each axis."""
+    def coefficients_from_axes(self, by_axis: Array) -> Array:
+        """Return the coefficients of an array (unknowns, N₁, N₂, …) ordered by interval along each axis."""
         d = len(self.sizes)
         split = [m for pair in zip(self.counts, self.sizes, strict=True) for m in pair]
         C = by_axis.reshape(-1, *split)
         return np.ascontiguousarray(C.transpose(0, *range(1, 2 * d, 2), *range(2, 2 * d + 1, 2)))
 
     def locate(self, X: Array) -> Numbers:
-        """The box of each point; one on a face belongs to the upper one."""
+        """Return the box of each point; a point on a face belongs to the upper box."""
         out = np.zeros(len(X), dtype=np.intp)
         for i, (edges, count) in enumerate(zip(self.edges, self.counts, strict=True)):
             out = out * count + np.searchsorted(np.array(edges[1:-1]), X[:, i], side="right")
         return out
 
-    def boxes_in(self, box: Array) -> Array:
+    def cell_boxes(self, box: Array) -> Array:
         return self.boxes
 
-    def _at(self, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
+    def _evaluate(self, X: Array, derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
         by_box = w[: self.columns].reshape(self.unknowns, len(self), -1)
-        return self._products.sums(X, self.locate(X), [(j.alpha, by_box[j.unknown]) for j in jets])
+        return self._products.linear_combinations(
+            X, self.locate(X), [(j.alpha, by_box[j.unknown]) for j in derivatives]
+        )

@@ -1,12 +1,12 @@
-"""Characters → words, numbers and signs, each with its place. Everything else is refused by name."""
+"""Tokenizer: splits a text into names, numbers and operators with their offsets."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from pibls.text.errors import TextError, describe_character, quoted
 from pibls.text.limits import MAX_DECIMAL_EXPONENT, MAX_DIGITS, MAX_LENGTH, MAX_NAME
-from pibls.text.pointing import TextError, named, short
 
 KEYWORDS = ("and", "or", "not")
 
@@ -17,12 +17,12 @@ _TOKEN = re.compile(
     r"|(?P<sign>\*\*|==|!=|<=|>=|[-+*/^()\[\],=<>])"
 )
 
-_INSTEAD = {
-    ".": "A dot stands in numbers only.",
-    "_": "A name begins with a letter.",
+_REPLACEMENTS = {
+    ".": "Use a dot in numbers only.",
+    "_": "Start names with a letter.",
     "'": "Write a derivative as u_x, or diff(u, x).",
-    '"': "Text inside of text has no meaning here.",
-    "`": "Text inside of text has no meaning here.",
+    '"': "Remove it; strings inside expressions have no meaning.",
+    "`": "Remove it; strings inside expressions have no meaning.",
     ";": "Write one equation at a time.",
     ":": "Write = for an equation.",
     "&": "Write and.",
@@ -31,13 +31,13 @@ _INSTEAD = {
     "!": "Write not, or != for unequal; a factorial is gamma(n + 1).",
     "%": "Write mod(a, b).",
     "@": "Write dot(a, b).",
-    "#": "Comments stand in the file, outside of the quotes.",
+    "#": "Write comments in the file, outside the quotes.",
     "{": "Write round parentheses; vectors are [a, b].",
     "}": "Write round parentheses; vectors are [a, b].",
     "\\": "Write names without a backslash: pi, alpha.",
-    "−": "Write the minus sign of the keyboard, -.",
-    "–": "Write the minus sign of the keyboard, -.",
-    "—": "Write the minus sign of the keyboard, -.",
+    "−": "Write the ASCII minus sign, -.",
+    "–": "Write the ASCII minus sign, -.",
+    "—": "Write the ASCII minus sign, -.",
     "×": "Write *.",
     "·": "Write *.",
     "⋅": "Write *.",
@@ -59,14 +59,12 @@ _INSTEAD = {
     "π": "Write pi.",
     "′": "Write a derivative as u_x, or diff(u, x).",
 }
-_LATIN = (
-    "Names are made of the letters a-z and A-Z, digits and _; Greek letters are written out: alpha, theta."
-)
+_LATIN = "Names consist of the letters a-z and A-Z, digits and _; spell out Greek letters: alpha, theta."
 
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of text: its kind (number, name, keyword, sign, end), and where it begins."""
+    """A token: its kind (number, name, keyword, sign or end), its text, and its offset ``at``."""
 
     kind: str
     text: str
@@ -74,7 +72,7 @@ class Token:
 
 
 def tokenize(text: str, argument: str) -> list[Token]:
-    """The tokens of a text, with an end behind the last one.
+    """Return the tokens of a text, followed by an end token.
 
     >>> [t.text for t in tokenize("u_xx = 2*x^2", "equation")]
     ['u_xx', '=', '2', '*', 'x', '^', '2', '']
@@ -84,7 +82,7 @@ def tokenize(text: str, argument: str) -> list[Token]:
             argument,
             expected=f"at most {MAX_LENGTH} characters",
             got=len(text),
-            remedy="Split it, or abbreviate parts of it under [definitions].",
+            remedy="Split it, or define abbreviations for parts of it under [definitions].",
             text=text[:MAX_LENGTH],
             at=MAX_LENGTH,
         )
@@ -92,33 +90,33 @@ def tokenize(text: str, argument: str) -> list[Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise _strange(text, at, argument)
-        kind, piece = str(match.lastgroup), match.group()
+            raise _invalid_character(text, at, argument)
+        kind, lexeme = str(match.lastgroup), match.group()
         if kind != "space":
-            _check_length(kind, piece, text, at, argument)
-            out.append(Token("keyword" if piece in KEYWORDS else kind, piece, at))
+            _check_length(kind, lexeme, text, at, argument)
+            out.append(Token("keyword" if lexeme in KEYWORDS else kind, lexeme, at))
         at = match.end()
     return [*out, Token("end", "", len(text.rstrip()))]
 
 
-def _strange(text: str, at: int, argument: str) -> TextError:
+def _invalid_character(text: str, at: int, argument: str) -> TextError:
     character = text[at]
     return TextError(
         argument,
         expected="a name, a number or one of + - * / ^ ( ) [ ] , = < >",
-        got=named(character),
-        remedy=_INSTEAD.get(character, "Leave it out." if character.isascii() else _LATIN),
+        got=describe_character(character),
+        remedy=_REPLACEMENTS.get(character, "Remove it." if character.isascii() else _LATIN),
         text=text,
         at=at,
     )
 
 
-def _check_length(kind: str, piece: str, text: str, at: int, argument: str) -> None:
+def _check_length(kind: str, lexeme: str, text: str, at: int, argument: str) -> None:
     expected = ""
-    if kind == "name" and len(piece) > MAX_NAME:
+    if kind == "name" and len(lexeme) > MAX_NAME:
         expected = f"a name of at most {MAX_NAME} characters"
     elif kind == "number":
-        digits, _, exponent = piece.lower().partition("e")
+        digits, _, exponent = lexeme.lower().partition("e")
         if len(digits) > MAX_DIGITS:
             expected = f"a number of at most {MAX_DIGITS} digits"
         elif len(exponent) > 5 or (exponent and abs(int(exponent)) > MAX_DECIMAL_EXPONENT):
@@ -127,9 +125,9 @@ def _check_length(kind: str, piece: str, text: str, at: int, argument: str) -> N
         raise TextError(
             argument,
             expected=expected,
-            got=short(piece),
-            remedy="Write a shorter one.",
+            got=quoted(lexeme),
+            remedy="Shorten it.",
             text=text,
             at=at,
-            length=len(piece),
+            length=len(lexeme),
         )

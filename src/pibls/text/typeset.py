@@ -1,7 +1,7 @@
-r"""\frac{\partial^2 u}{\partial x^2}: the expressions of a problem as LaTeX, and as short names.
+"""Expressions of a problem as LaTeX, and as short names such as u_xx.
 
-Unknowns are written without their arguments, which the domain says once. Names of several letters
-stand upright, so that *temperature* is one word and not eleven factors.
+Unknowns are written without their arguments. Names of several letters are set upright, so that *temperature*
+is one word and not eleven factors.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
 
 
 def name_latex(name: str) -> str:
-    r"""A name as LaTeX: Greek letters by name, indices lowered, words upright.
+    r"""Return a name as LaTeX: Greek letters, subscripts, words upright.
 
     >>> name_latex("theta1"), name_latex("u"), name_latex("temperature")
     ('\\theta_{1}', 'u', '\\mathrm{temperature}')
     """
     if "{" in name or "\\" in name:
-        return name  # LaTeX already
+        return name  # already LaTeX
     base, above, below = split_super_sub(name)
     letter = str(translate(base))
     if letter == base and len(base) > 1:
@@ -72,18 +72,18 @@ def name_latex(name: str) -> str:
 
 
 def latex(expression: Any) -> str:
-    """An expression or relation of a problem as LaTeX."""
+    """Return an expression or relation of a problem as LaTeX."""
     return str(_Printer({"mul_symbol": None, "long_frac_ratio": 2}).doprint(sp.sympify(expression)))
 
 
 def equation_latex(equation: Any) -> str:
-    """lhs = rhs as it was written; an expression that is meant to be zero as lhs = 0."""
+    """Return an equation as LaTeX; an expression that is to be zero as lhs = 0."""
     sides = equation.args if isinstance(equation, sp.Equality) else (equation, 0)
     return f"{latex(sides[0])} = {latex(sides[1])}"
 
 
 def short_latex(expression: Any) -> str:
-    r"""u_{xx} for ∂²u/∂x²: an expression short enough for the axis of a picture.
+    r"""Return an expression as short LaTeX for axis labels, with u_{xx} for ∂²u/∂x².
 
     >>> x = sp.Symbol("x")
     >>> short_latex(sp.Function("u")(x).diff(x, 2))
@@ -100,7 +100,7 @@ def short_latex(expression: Any) -> str:
 
 
 def short_name(expression: Any) -> str:
-    """u_xx for ∂²u/∂x²: an expression as the name of a column of a table.
+    """Return an expression as short text for column names, with u_xx for ∂²u/∂x².
 
     >>> x = sp.Symbol("x")
     >>> u = sp.Function("u")(x)
@@ -113,7 +113,7 @@ def short_name(expression: Any) -> str:
 
 
 def _shortened(expression: Any, named: Callable[[Any, tuple[Any, ...]], str]) -> Any:
-    """The expression with a symbol in place of each unknown and each derivative of one."""
+    """Replace each unknown and each derivative of one by a symbol."""
     table: dict[Any, Any] = {}
     for term in expression.atoms(sp.Derivative, AppliedUndef):
         u, variables = (term.expr, term.variables) if isinstance(term, sp.Derivative) else (term, ())
@@ -122,8 +122,8 @@ def _shortened(expression: Any, named: Callable[[Any, tuple[Any, ...]], str]) ->
     return expression.xreplace(table)
 
 
-def separated(residual: Any) -> Any:
-    """lead = rest: a residual with the unknowns on the left and the data on the right."""
+def equation_from_residual(residual: Any) -> Any:
+    """Return residual = 0 as an equation with the unknowns on the left and the data on the right."""
     unknowns = [t for t in residual.atoms(AppliedUndef) if not is_known(t)]
-    rest, lead = residual.as_independent(*unknowns, dn, integral, as_Add=True)
-    return sp.Eq(lead, -rest, evaluate=False)
+    data, operator = residual.as_independent(*unknowns, dn, integral, as_Add=True)
+    return sp.Eq(operator, -data, evaluate=False)

@@ -1,1 +1,1 @@
-"""A tree of cells, divided where the solution is hard."""
+"""Adaptive tree of cells with random Fourier features in each cell."""

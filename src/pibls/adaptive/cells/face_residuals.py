@@ -1,8 +1,8 @@
-r"""T_c w_c - λ on the faces of a cell, B_c w_c - g on ∂Ω: what its functions cannot do shows on its sides.
+r"""Residuals T_c w_c - λ on the faces of a cell and B_c w_c - g on ∂Ω, which reveal singular points.
 
-Next to a singular place the functions of a cell are smooth, and fulfil the equation between all points: tails
-and residuals are small, and the error is not. It stands on the sides, where conditions and neighbours are
-missed by about as much as the solution is off (r^(2/3) in a corner: by a third to all of it).
+Next to a singular point the functions of a cell are smooth and satisfy the equation between all points:
+spectral tails and interior residuals are small although the error is not. The mismatch with conditions and
+neighbours on the faces is about as large as the error (r^(2/3) in a corner: a third to all of it).
 """
 
 from __future__ import annotations
@@ -11,55 +11,62 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.adaptive.thresholds import SEAMS
+from pibls.adaptive.thresholds import FACE_RESIDUALS
 from pibls.arrays import Array, Mask, Numbers
 
 
 @dataclass(frozen=True)
-class Seams:
-    """How far each cell is from its conditions and the traces on its faces, where, and who is beside it."""
+class FaceResiduals:
+    """Largest face residual of each cell, its position, and the pairs of neighbouring cells."""
 
-    worst: Array
-    places: Array
+    max_residual: Array
+    points: Array
     neighbours: Numbers
 
-    def beside(self, values: Array) -> Array:
-        """The largest of what the neighbours of each cell have."""
+    def max_of_neighbours(self, values: Array) -> Array:
+        """Return the largest value of the neighbours of each cell."""
         low, high = self.neighbours.T
         out = np.zeros(len(values))
         np.maximum.at(out, low, values[high])
         np.maximum.at(out, high, values[low])
         return out
 
-    def own(self, smooth: Array) -> Array:
-        """The same without what others have caused: a neighbour that leaves more, or one of those around it
-        that resolves nothing itself, by these tails and residuals.
+    def originating(self, smooth: Array) -> Array:
+        """Return the face residuals that originate in the cell itself, and zero for the other cells.
 
-        Both sides of a face are off alike; what is off falls by a factor of three to ten from cell to cell.
+        A residual originates elsewhere if a neighbour has a larger one, or if a cell in the vicinity has a
+        large interior indicator ``smooth``. Both cells of a face have similar residuals; they decrease by a
+        factor of three to ten from cell to cell.
         """
-        around = self.beside(np.maximum(smooth, self.beside(smooth)))
-        mine = (self.worst >= SEAMS.most * self.beside(self.worst)) & (around < SEAMS.caused * self.worst)
-        return np.where(mine, self.worst, 0.0)
+        around = self.max_of_neighbours(np.maximum(smooth, self.max_of_neighbours(smooth)))
+        mine = (
+            self.max_residual
+            >= FACE_RESIDUALS.min_neighbour_ratio * self.max_of_neighbours(self.max_residual)
+        ) & (around < FACE_RESIDUALS.max_neighbour_indicator * self.max_residual)
+        return np.where(mine, self.max_residual, 0.0)
 
-    def towards(self, boxes: Array) -> tuple[Array, Mask]:
-        """The places, or a corner of the cell where one is near: singularities stand there mostly."""
+    def snap_to_corners(self, boxes: Array) -> tuple[Array, Mask]:
+        """Return the points moved to a nearby corner of the cell, where singularities usually are."""
         lengths = boxes[:, :, 1] - boxes[:, :, 0]
-        share = (self.places - boxes[:, :, 0]) / lengths
-        near = np.abs(share - np.round(share)).max(axis=1) < SEAMS.at_a_corner
+        share = (self.points - boxes[:, :, 0]) / lengths
+        near = np.abs(share - np.round(share)).max(axis=1) < FACE_RESIDUALS.corner_distance
         corners = boxes[:, :, 0] + np.round(share) * lengths
-        return np.where(near[:, None], corners, self.places), np.asarray(near)
+        return np.where(near[:, None], corners, self.points), np.asarray(near)
 
     def singular(self, smooth: Array) -> Mask:
-        """Which cells leave much more on their sides than their tails and residuals tell of."""
-        own = self.own(smooth)
-        known = max(float(own.max(initial=0.0)), float(smooth.max(initial=0.0))) < SEAMS.large
-        return np.asarray((own > SEAMS.singular * smooth) & known)
+        """Return the cells whose face residual is much larger than their interior indicator."""
+        own = self.originating(smooth)
+        known = (
+            max(float(own.max(initial=0.0)), float(smooth.max(initial=0.0)))
+            < FACE_RESIDUALS.max_resolved_indicator
+        )
+        return np.asarray((own > FACE_RESIDUALS.min_singular_ratio * smooth) & known)
 
 
-def meeting(boxes: Array, indicator: Array, places: Array, at_corners: Mask) -> Array:
-    """All cells that meet in a singular corner are as far from resolved as the worst of them.
+def share_at_corners(boxes: Array, indicator: Array, places: Array, at_corners: Mask) -> Array:
+    """Assign to all cells that meet in a singular corner the largest indicator among them.
 
-    ``places`` and ``at_corners``, which cells are singular there, are those of all of them afterwards.
+    ``places`` and ``at_corners`` are updated for these cells.
     """
     out = indicator.copy()
     slack = 1e-6 * (boxes[:, :, 1] - boxes[:, :, 0])

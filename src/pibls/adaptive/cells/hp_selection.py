@@ -1,8 +1,8 @@
-r"""h against p: a tree of cells with so many functions in each, and which of the two is to be changed.
+r"""hp-selection: trees of cells with a number of functions per cell, and the choice between h and p.
 
-Halving a cell multiplies the coefficient of degree n by about 2⁻ⁿ, and makes 2ᵃ cells of it along a axes.
-More functions take the spectrum on from where it ends, as fast as it has been falling: cheap where the
-solution is smooth or oscillates, useless where the cell resolves nothing yet.
+Halving a cell multiplies the coefficient of degree n by about 2⁻ⁿ, and makes 2ᵃ cells along a axes. More
+functions extend the spectrum at its present rate of decay: cheap where the solution is smooth or oscillates,
+useless where the cell resolves nothing yet.
 """
 
 from __future__ import annotations
@@ -14,59 +14,59 @@ from functools import lru_cache
 
 import numpy as np
 
-from pibls.adaptive.cells.hybridized import Reference
-from pibls.adaptive.thresholds import DEFAULT, SIZES
+from pibls.adaptive.cells.hybridized import ReferenceCell
+from pibls.adaptive.thresholds import DEFAULT, HP_SELECTION
 from pibls.arrays import Array
-from pibls.assembly.hybridized.traces import degree_of
-from pibls.caching import cached_property
-from pibls.spaces import Cells, CellTree, Node
-from pibls.spaces.spectrum import degree_in
+from pibls.assembly.hybridized.face_traces import trace_degree
+from pibls.runtime.caching import cached_property
+from pibls.spaces import CellSpace, CellTree, Node
+from pibls.spaces.spectral_tail import resolved_degree
 
-NODES = {1: (24, 32), 2: (64, 128, 256, 400, 700), 3: (160, 250, 500, 1000)}
-"""Functions that a cell may have."""
+CELL_NODES = {1: (24, 32), 2: (64, 128, 256, 400, 700), 3: (160, 250, 500, 1000)}
+"""Numbers of functions that a cell may have, by dimension; a level is an index into these."""
 
 
-def first_level(tol: float) -> int:
-    """Where the numbers of functions begin."""
-    return int(tol < DEFAULT.tight)
+def initial_level(tol: float) -> int:
+    """Return the first level for a tolerance."""
+    return int(tol < DEFAULT.tight_tol)
 
 
 @lru_cache(maxsize=64)
-def work(nodes: int, d: int) -> float:
-    """(N + 2d f)³: what the elimination of a cell takes, f being the coefficients of a face."""
-    f = 2 * math.comb(degree_of(nodes, d) + d - 1, d - 1)
+def cell_work(nodes: int, d: int) -> float:
+    """Return (N + 2d f)³, the work of eliminating a cell with f coefficients per face."""
+    f = 2 * math.comb(trace_degree(nodes, d) + d - 1, d - 1)
     return float(nodes + 2 * d * f) ** 3
 
 
-def waves_in(nodes: int, d: int, tol: float) -> float:
-    """Wavelengths that a cell resolves: J_D(z) ≈ (ez/2D)^D is small beyond the degree D, z = π per wave."""
-    degree = degree_in(nodes, d)
-    return float(2.0 * degree / math.e * (SIZES.phase * tol) ** (1.0 / degree) / math.pi)
+def resolved_wavelengths(nodes: int, d: int, tol: float) -> float:
+    """Return the wavelengths that a cell resolves: J_D(z) ≈ (ez/2D)^D at degree D, z = π per wave."""
+    degree = resolved_degree(nodes, d)
+    return float(2.0 * degree / math.e * (HP_SELECTION.wave_tolerance * tol) ** (1.0 / degree) / math.pi)
 
 
-def grid_for(waves: Array, tol: float, most: float) -> tuple[int, tuple[int, ...]] | None:
-    """The number of functions (its place among all) and the grid of cells that resolve waves with least work.
+def wave_grid(waves: Array, tol: float, most: float) -> tuple[int, tuple[int, ...]] | None:
+    """Return the level and the grid of cells that resolve waves with the least work.
 
     ``most`` limits the functions of all cells together.
     """
     d, found = len(waves), []
-    for level in range(first_level(tol), len(NODES[d])):
-        nodes = NODES[d][level]
-        counts = tuple(max(math.ceil(n / waves_in(nodes, d, tol)), 1) for n in waves)
+    for level in range(initial_level(tol), len(CELL_NODES[d])):
+        nodes = CELL_NODES[d][level]
+        counts = tuple(max(math.ceil(n / resolved_wavelengths(nodes, d, tol)), 1) for n in waves)
         if math.prod(counts) * nodes <= most:
-            found.append((math.prod(counts) * work(nodes, d), level, counts))
+            found.append((math.prod(counts) * cell_work(nodes, d), level, counts))
     return min(found)[1:] if found else None
 
 
 @dataclass(frozen=True)
-class Sized:
-    """A tree of cells, and for each cell the place of its number of functions among all."""
+class SizedTree:
+    """A tree of cells with the level of each cell."""
 
     tree: CellTree
     levels: tuple[int, ...]
 
     @classmethod
-    def even(cls, tree: CellTree, level: int) -> Sized:
+    def uniform(cls, tree: CellTree, level: int) -> SizedTree:
         return cls(tree, (level,) * len(tree))
 
     def __len__(self) -> int:
@@ -78,48 +78,52 @@ class Sized:
 
     @cached_property
     def nodes(self) -> tuple[int, ...]:
-        """Functions of each cell."""
-        return tuple(NODES[self.dimension][level] for level in self.levels)
+        """Number of functions of each cell."""
+        return tuple(CELL_NODES[self.dimension][level] for level in self.levels)
 
     @property
     def work(self) -> float:
-        return sum(work(n, self.dimension) for n in self.nodes)
+        return sum(cell_work(n, self.dimension) for n in self.nodes)
 
-    def over(self, references: Mapping[int, Reference], unknowns: int, frames: Array) -> Cells:
-        """The waves of the reference cells in the frame of every cell."""
+    def cell_space(self, references: Mapping[int, ReferenceCell], unknowns: int, frames: Array) -> CellSpace:
+        """Return the space with the reference functions of its level in every clipped cell."""
         pairs = zip(self.levels, frames, strict=True)
-        return Cells(self.tree, tuple(references[level].on(box, unknowns) for level, box in pairs))
+        return CellSpace(self.tree, tuple(references[level].on(box, unknowns) for level, box in pairs))
 
-    def divided(self, division: Callable[[int, Array], Node]) -> Sized:
-        """Some cells divided; their parts have as many functions as they had."""
+    def divided(self, division: Callable[[int, Array], Node]) -> SizedTree:
+        """Divide some cells; their parts keep the level."""
         tree = self.tree.refine(division)
         where = self.tree.locate(tree.boxes.mean(axis=2))
-        return Sized(tree, tuple(self.levels[i] for i in where))
+        return SizedTree(tree, tuple(self.levels[i] for i in where))
 
-    def raised(self, cells: set[int]) -> Sized:
-        """More functions in some cells."""
-        return Sized(self.tree, tuple(level + (i in cells) for i, level in enumerate(self.levels)))
+    def with_more_functions(self, cells: set[int]) -> SizedTree:
+        """Raise the level of some cells."""
+        return SizedTree(self.tree, tuple(level + (i in cells) for i, level in enumerate(self.levels)))
 
-    def wants_more(self, cell: int, tails: Array, axes: list[int], fall: float, missing: float) -> bool:
-        """Whether more functions promise more than halves along these axes, at the same price.
+    def prefers_more_functions(
+        self, cell: int, tails: Array, axes: list[int], fall: float, missing: float
+    ) -> bool:
+        """Whether more functions gain more digits per work than halving along these axes.
 
-        The spectrum, which ends with these tails, falls by ``fall`` digits per degree; ``missing`` digits are
-        wanted.
+        The spectrum ends with ``tails`` and decays by ``fall`` digits per degree; ``missing`` digits are
+        required.
         """
         d, level = self.dimension, self.levels[cell]
-        if level + 1 >= len(NODES[d]):
+        if level + 1 >= len(CELL_NODES[d]):
             return False
-        now, then = NODES[d][level], NODES[d][level + 1]
-        degree = degree_in(now, d)
-        more = fall * (degree_in(then, d) - degree)
+        now, then = CELL_NODES[d][level], CELL_NODES[d][level + 1]
+        degree = resolved_degree(now, d)
+        more = fall * (resolved_degree(then, d) - degree)
         halved = math.log10(2.0) * degree
         others = np.delete(tails, axes).max(initial=0.0)
-        if others > 0:  # then these are what is left
+        if others > 0:  # the tails along the other axes remain
             halved = min(halved, math.log10(tails.max() / others))
-        price = 2.0 ** (SIZES.growth[d] * len(axes)) - 1.0
-        return bool(min(more, missing) * price > min(halved, missing) * (work(then, d) / work(now, d) - 1.0))
+        price = 2.0 ** (HP_SELECTION.cost_exponent[d] * len(axes)) - 1.0
+        return bool(
+            min(more, missing) * price > min(halved, missing) * (cell_work(then, d) / cell_work(now, d) - 1.0)
+        )
 
 
-def functions(sized: Sized) -> int:
-    """Of all cells together."""
+def function_count(sized: SizedTree) -> int:
+    """Return the number of functions of all cells together."""
     return int(np.sum(sized.nodes))

@@ -1,8 +1,8 @@
-r"""B → cells, divided where the solution is hard: a tree that grows until every cell is resolved.
+r"""Strategy with an adaptive tree of cells, refined until every cell is resolved.
 
-Each cell has the same few waves. Where the spectrum of the solution has not fallen at the end of a cell's
-degrees, or where the equations do not hold between its points, the cell is divided, along the axes that need
-it. When all are resolved, a second solution in the same cells, drawn at another scale, is the estimate.
+All cells share the same few random features. A cell is divided, along the axes that need it, if the Chebyshev
+spectrum of the solution has not decayed at its highest degrees, or if the equations do not hold between its
+points. When all cells are resolved, the error is estimated from a companion solution at another scale.
 """
 
 from __future__ import annotations
@@ -13,340 +13,404 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pibls.adaptive.candidate import Attempt, judge, misfits
-from pibls.adaptive.cells.error_indicators import Frames, apart_in, cells_of, steepness, tails_in, unmet_in
-from pibls.adaptive.cells.face_residuals import Seams, meeting
-from pibls.adaptive.cells.hp_selection import NODES, Sized, first_level, functions, grid_for
-from pibls.adaptive.cells.hybridized import Reference, cell_system, sums_divide
-from pibls.adaptive.rates import sites, towards, walls_of, waves_across
-from pibls.adaptive.singular.cornered import Cornered
-from pibls.adaptive.strategy import Offer, Plan
-from pibls.adaptive.thresholds import CELLS, LOOP, STARTS
-from pibls.adaptive.validation.estimate import ErrorEstimate, Where, at_least, compare, norms_by_name
-from pibls.adaptive.work import divided
+from pibls.adaptive.candidate import Candidate, condition_errors, validation_residuals
+from pibls.adaptive.cells.error_indicators import (
+    ClippedCells,
+    cell_differences,
+    cell_space_of,
+    cell_tails,
+    residual_indicators,
+    spectral_decay,
+)
+from pibls.adaptive.cells.face_residuals import FaceResiduals, share_at_corners
+from pibls.adaptive.cells.hp_selection import CELL_NODES, SizedTree, function_count, initial_level, wave_grid
+from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system, integrals_are_divisible
+from pibls.adaptive.cost_model import cell_cost
+from pibls.adaptive.decay_rates import (
+    boundary_layer_rates,
+    layer_planes,
+    refine_at_layers,
+    wavelengths_across,
+)
+from pibls.adaptive.singular.cell_corners import CellCornerFunctions
+from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.thresholds import CELLS, INITIAL_GUESS, SCHEDULER
+from pibls.adaptive.validation.estimate import (
+    ComparisonPoints,
+    ErrorEstimate,
+    compare,
+    norms_by_name,
+    with_lower_bound,
+)
 from pibls.arrays import Array, Mask
-from pibls.assembly.hybridized.cells import CellSystem
-from pibls.caching import cached_property
-from pibls.linalg.threads import sensible_threads
+from pibls.assembly.hybridized.cell_system import CellSystem
+from pibls.linalg.threads import limit_blas_threads
 from pibls.linalg.tree.engine import TooLargeError
 from pibls.nonlinear import GaussNewton, Outcome
 from pibls.nonlinear.protocol import starting_values
-from pibls.spaces import CellTree, Node, Space, graded
-from pibls.spaces.spectrum import degree_in
+from pibls.runtime.caching import cached_property
+from pibls.spaces import CellTree, Node, Space, graded_node
+from pibls.spaces.spectral_tail import resolved_degree
 from pibls.status import Status
 
 
 @dataclass
-class CellPlan(Plan):
-    """A tree of cells, refined where it is hard."""
+class CellStrategy(Strategy):
+    """Adaptive tree of cells with hp-refinement."""
 
-    start: Attempt | None = None
-    """What another plan has found, for a nonlinear problem to start from."""
+    initial_candidate: Candidate | None = None
+    """Candidate of another strategy, as initial guess of a nonlinear problem."""
     guess: Space | None = None
-    sized: Sized | None = None
-    """The cells, with the number of functions of each."""
-    _rounds: int = 0
+    sized_tree: SizedTree | None = None
+    """The cells with the number of functions of each."""
+    _refinements: int = 0
     _key: int = 0
-    _last: tuple[float, float, float] | None = None
-    """Size, work and largest indicator of the last attempt."""
-    _rate: float = field(default=1.0)
-    """Digits gained by the last attempt."""
-    _before: tuple[Space, Array] | None = None
-    """What the attempt before found."""
-    _coarser: tuple[Attempt, Seams, tuple[Space, Array]] | None = None
-    """The last attempt, what its seams leave, and the attempt before it."""
-    _places: Array = field(default_factory=lambda: np.empty((0, 0)))
-    """Where in each cell the residual is largest."""
+    _last_result: tuple[float, float, float] | None = None
+    """Predicted work, actual work and largest indicator of the last candidate."""
+    _digits_gained: float = field(default=1.0)
+    """Digits gained by the last refinement."""
+    _previous: tuple[Space, Array] | None = None
+    """The previous solution."""
+    _last_comparison: tuple[Candidate, FaceResiduals, tuple[Space, Array]] | None = None
+    """The last candidate, its face residuals, and the solution before it."""
+    _worst_points: Array = field(default_factory=lambda: np.empty((0, 0)))
+    """Point of each cell with the largest residual."""
     _singular: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    """Which cells leave more on their seams than their functions tell of."""
+    """Cells whose face residual is much larger than their interior indicator."""
     _at_corner: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    """Which of the places are corners of their cell."""
+    """Cells whose point of largest residual is a corner."""
     _halvings: int = 1
-    """How often the worst cell was halved last."""
+    """Number of halvings of the worst cell in the last refinement."""
     _per_halving: float = 1.0
-    """Digits that each of them gained."""
+    """Digits gained per halving."""
 
     @cached_property
-    def _frames(self) -> Frames:
-        return Frames(self.bench)
+    def _clipped_cells(self) -> ClippedCells:
+        return ClippedCells(self.context)
 
     @property
     def tree(self) -> CellTree:
-        assert self.sized is not None
-        return self.sized.tree
+        assert self.sized_tree is not None
+        return self.sized_tree.tree
 
     @property
-    def _most(self) -> int:
-        """Functions for each unknown, in all cells together."""
-        return CELLS.columns * self.budget.max_nodes // self.bench.lowered.unknowns
+    def _max_functions(self) -> int:
+        """Maximum number of functions per unknown in all cells together."""
+        return CELLS.columns_per_node * self.budget.max_nodes // self.context.compiled.unknowns
 
-    def offer(self) -> Offer | None:
-        d = self.bench.lowered.dimension
-        if not sums_divide(self.bench):
+    def estimate_cost(self) -> CostEstimate | None:
+        d = self.context.compiled.dimension
+        if not integrals_are_divisible(self.context):
             return None
-        if self.status is not None or d not in NODES or self._rounds >= LOOP.rounds:
+        if self.status is not None or d not in CELL_NODES or self._refinements >= SCHEDULER.max_rounds:
             return None
-        if self._last is None:
-            usual = CELLS.usual[d] * self.bench.lowered.unknowns
-            # All of space and time at once is what an evolution comes to last.
+        if self._last_result is None:
+            typical_work = CELLS.typical_work[d] * self.context.compiled.unknowns
+            # Space-time cells are the last resort for an evolution.
             first, each = (
-                CELLS.first[d] ** d,
-                NODES[d][first_level(self.bench.tol)] * self.bench.lowered.unknowns,
+                CELLS.initial_cells[d] ** d,
+                CELL_NODES[d][initial_level(self.context.tol)] * self.context.compiled.unknowns,
             )
-            if first * each > CELLS.columns * self.budget.max_nodes:
+            if first * each > CELLS.columns_per_node * self.budget.max_nodes:
                 return None
-            work = divided(first, first * each, 0, 1)
-            return Offer(work, usual if self.bench.evolution is None else CELLS.last * usual)
-        assert self.sized is not None
-        done, work, worst = self._last
-        if functions(self.sized) > self._most:
+            work = cell_cost(first, first * each, 0, 1)
+            return CostEstimate(
+                work,
+                typical_work
+                if self.context.evolution is None
+                else CELLS.evolution_work_factor * typical_work,
+            )
+        assert self.sized_tree is not None
+        done, work, worst = self._last_result
+        if function_count(self.sized_tree) > self._max_functions:
             return None
-        expected = work * (self.sized.work / done) ** 1.3
-        needed = max(math.log10(max(worst, 1e-300) / self.bench.tol), 0.0)
-        rounds = max(needed / max(self._rate, 0.2), 1.0)
-        # Where Newton's method ends nowhere, indicators say nothing of what is left.
-        return Offer(expected, math.inf if self.finds_nothing else expected * min(rounds, 20.0))
+        expected = work * (self.sized_tree.work / done) ** 1.3
+        needed = max(math.log10(max(worst, 1e-300) / self.context.tol), 0.0)
+        rounds = max(needed / max(self._digits_gained, 0.2), 1.0)
+        # If Newton's method fails, the indicators do not predict the remaining work.
+        return CostEstimate(expected, math.inf if self.newton_fails else expected * min(rounds, 20.0))
 
-    def hear_of(self, found: Attempt | None) -> None:
-        self.start = self.start or found
+    def warm_start(self, found: Candidate | None) -> None:
+        self.initial_candidate = self.initial_candidate or found
 
     def advance(self) -> None:
-        if self.sized is None:
-            self.sized = self._first()
-            if functions(self.sized) > self._most:
-                self._rounds = LOOP.rounds
+        if self.sized_tree is None:
+            self.sized_tree = self._initial_tree()
+            if function_count(self.sized_tree) > self._max_functions:
+                self._refinements = SCHEDULER.max_rounds
                 return
-        self._rounds += 1
+        self._refinements += 1
         try:
-            self._try()
+            self._solve_and_refine()
         except TooLargeError:
             if self.best is None:
                 raise
             self.status = Status.MEMORY_LIMIT
 
-    def _try(self) -> None:
-        """Solve in the cells of the tree, and refine or accept."""
-        bench = self.bench
-        assert self.sized is not None
-        found, seams = self._solve(1.0)
-        indicator, axes = self._indicators(found, seams)
+    def _solve_and_refine(self) -> None:
+        """Solve in the cells of the tree, then refine or accept."""
+        context = self.context
+        assert self.sized_tree is not None
+        found, face_residuals = self._solve(1.0)
+        indicator, axes = self._indicators(found, face_residuals)
         worst = float(indicator.max())
-        if self._last is not None and worst > 0:
-            self._rate = math.log10(max(self._last[2], 1e-300) / worst)
-            self._per_halving = self._rate / max(self._halvings, 1)
-        self._last = (self.sized.work, found.work, worst)
-        self.marks.append(found.relative)
+        if self._last_result is not None and worst > 0:
+            self._digits_gained = math.log10(max(self._last_result[2], 1e-300) / worst)
+            self._per_halving = self._digits_gained / max(self._halvings, 1)
+        self._last_result = (self.sized_tree.work, found.work, worst)
+        self.residual_history.append(found.relative_residual)
         if self.best is None or not self.error.checked:
-            self.best = self._whole(found)
-        self.tell(found, None, cells=len(self.tree))
-        self._coarser = None if self._before is None else (found, seams, self._before)
-        limit = bench.limits.cell_tail * bench.tol
-        if worst > CELLS.close * limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
-            self.sized, self._before = self._refined(found, indicator, axes, limit), found.function
+            self.best = self._with_filled_cells(found)
+        self.report(found, None, cells=len(self.tree))
+        self._last_comparison = None if self._previous is None else (found, face_residuals, self._previous)
+        limit = context.thresholds.max_cell_tail * context.tol
+        if worst > CELLS.max_comparison_indicator * limit and not (
+            self._digits_gained < 0.05 and worst < 1e-9 and self._refinements > 3
+        ):
+            self.sized_tree, self._previous = self._refine(found, indicator, axes, limit), found.function
             return
-        # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
-        hardest = self._hardest(found, indicator, axes)
-        second, _ = self._solve(bench.limits.other_scale, found, hardest)
-        where = self._where(found)
-        error = compare(found.function, second.function, bench.lowered.unknowns, where)
-        error = at_least(error, misfits(bench, found.residuals), bench.rounding(found.sizes))
-        # What stands on the sides of a singular cell is a part of what it is off in its corner.
-        left = np.where(self._singular, CELLS.in_the_corner, 1.0) * seams.worst
-        error = at_least(error, float(left.max()) * self.scales(found))
-        if self._before is not None:
-            # What a singularity leaves is the same in both; it shows in what the last division changed.
-            fall = min(max(10.0**-self._rate, CELLS.least_fall), 1.0)
-            change = compare(found.function, self._before, bench.lowered.unknowns, where, 2.0 * fall)
+        # The companion has finer cells where the indicator is largest: the error at a singular point is the
+        # same in the same cells.
+        refined_tree = self._refine_worst(found, indicator, axes)
+        second, _ = self._solve(context.thresholds.companion_scale, found, refined_tree)
+        where = self._comparison_points(found)
+        error = compare(found.function, second.function, context.compiled.unknowns, where)
+        error = with_lower_bound(
+            error, condition_errors(context, found.residuals), context.rounding(found.magnitudes)
+        )
+        # The face residual of a singular cell is a part of the error in its corner.
+        face_errors = np.where(self._singular, CELLS.corner_error_factor, 1.0) * face_residuals.max_residual
+        error = with_lower_bound(error, float(face_errors.max()) * self.scales(found))
+        if self._previous is not None:
+            # The error at a singularity is the same in both; the change by the last refinement shows it.
+            expected_ratio = min(max(10.0**-self._digits_gained, CELLS.min_residual_fraction), 1.0)
+            change = compare(
+                found.function, self._previous, context.compiled.unknowns, where, 2.0 * expected_ratio
+            )
             error = max(error, change, key=lambda e: e.max)
-        excess = self.excess(found, error)
-        if excess > bench.tol:
-            error = self._added_up(found, left, error)
-        self._keep(self._whole(found), error)
-        self.tell(found, excess, cells=len(self.tree))
-        per_cell = apart_in(found, second, self._where(found).all, self.scales(found))
-        shown = np.maximum(bench.limits.safety * per_cell, bench.limits.misfit * left)
+        excess = self.relative_error(found, error)
+        if excess > context.tol:
+            error = self._with_summed_errors(found, face_errors, error)
+        self._keep_if_better(self._with_filled_cells(found), error)
+        self.report(found, excess, cells=len(self.tree))
+        per_cell = cell_differences(found, second, self._comparison_points(found).all, self.scales(found))
+        shown = np.maximum(
+            context.thresholds.safety_factor * per_cell,
+            context.thresholds.condition_error_factor * face_errors,
+        )
         self.notes["cell_errors"] = shown * float(self.scales(found).max())
-        if excess <= bench.tol and found.relative < bench.limits.fits:
+        if excess <= context.tol and found.relative_residual < context.thresholds.max_solution_residual:
             self.status = Status.TOLERANCE
             return
-        if worst <= limit and self._rate < 0.05 and self._rounds > 3 and worst < 1e-9:
-            self.status = Status.FLOOR
+        if worst <= limit and self._digits_gained < 0.05 and self._refinements > 3 and worst < 1e-9:
+            self.status = Status.ROUNDING_LIMIT
             return
-        # As much less as is missing, and not all of it everywhere: a division gains a digit and more.
-        every = np.maximum(indicator, per_cell)
-        short = float(every.max()) * bench.tol / (CELLS.digits * max(excess, bench.tol))
-        self.sized = self._refined(found, every, axes, max(0.1 * bench.tol, min(short, bench.tol)))
-        self._before = found.function
+        # Refine towards the missing factor, and not everywhere: a division gains a digit or more.
+        combined_indicator = np.maximum(indicator, per_cell)
+        target = (
+            float(combined_indicator.max())
+            * context.tol
+            / (CELLS.refinement_margin * max(excess, context.tol))
+        )
+        self.sized_tree = self._refine(
+            found, combined_indicator, axes, max(0.1 * context.tol, min(target, context.tol))
+        )
+        self._previous = found.function
 
-    def conclude(self) -> None:
-        """As long as divisions gain, the last one changed more than it left."""
-        if self._coarser is None or self._rate < CELLS.gaining:
+    def finalize_from_history(self) -> None:
+        """Bound the error by the last change, which is larger than the error while refinements gain."""
+        if self._last_comparison is None or self._digits_gained < CELLS.min_gain:
             return
-        bench, (found, seams, before) = self.bench, self._coarser
-        error = compare(found.function, before, bench.lowered.unknowns, self._where(found))
-        error = at_least(error, misfits(bench, found.residuals), bench.rounding(found.sizes))
-        left = np.where(self._singular, CELLS.in_the_corner, 1.0) * seams.worst
-        self._keep(self._whole(found), self._added_up(found, left, error))
+        context, (found, face_residuals, before) = self.context, self._last_comparison
+        error = compare(found.function, before, context.compiled.unknowns, self._comparison_points(found))
+        error = with_lower_bound(
+            error, condition_errors(context, found.residuals), context.rounding(found.magnitudes)
+        )
+        face_errors = np.where(self._singular, CELLS.corner_error_factor, 1.0) * face_residuals.max_residual
+        self._keep_if_better(
+            self._with_filled_cells(found), self._with_summed_errors(found, face_errors, error)
+        )
 
-    def _added_up(self, found: Attempt, left: Array, error: ErrorEstimate) -> ErrorEstimate:
-        """The same, but not below what all cells leave together.
+    def _with_summed_errors(
+        self, found: Candidate, face_errors: Array, error: ErrorEstimate
+    ) -> ErrorEstimate:
+        """Raise the estimate to the sum of the face residuals of all cells.
 
-        Two divisions agree where each cell loses a little of the same flux on its way to a small contact.
+        Two trees may agree although each cell loses a little of the flux towards a small contact.
         """
-        limits = self.bench.limits
-        most = limits.safety / limits.misfit * float(left.sum()) * self.scales(found)
-        return at_least(error, most, most)
+        thresholds = self.context.thresholds
+        most = (
+            thresholds.safety_factor
+            / thresholds.condition_error_factor
+            * float(face_errors.sum())
+            * self.scales(found)
+        )
+        return with_lower_bound(error, most, most)
 
-    def may_fit(self, work: float) -> bool:
-        return self.budget.allows(self, LOOP.unsure * work)
+    def may_fit_budget(self, work: float) -> bool:
+        return self.budget.fits(self, SCHEDULER.min_duration_share * work)
 
-    def _whole(self, found: Attempt) -> Attempt:
-        """With something everywhere in the domain."""
-        if self.bench.evolution is not None:
+    def _with_filled_cells(self, found: Candidate) -> Candidate:
+        """Return the candidate with cells without points filled from their neighbours."""
+        if self.context.evolution is not None:
             return found
-        space = cells_of(found)
-        filled, w = space.filled(found.w, self._frames.of(space.tree))
+        space = cell_space_of(found)
+        filled, w = space.with_empty_cells_filled(found.w, self._clipped_cells.clipped_boxes(space.tree))
         return found if filled is space else replace(found, space=filled, outcome=replace(found.outcome, w=w))
 
-    def _first(self) -> Sized:
-        """The first cells: those of the layers and waves that the equations' own rates tell of."""
-        bench, d = self.bench, self.bench.lowered.dimension
-        level = first_level(bench.tol)
-        if Cornered.of(bench.extra):
-            # Beside a corner all cells are alike, and few functions leave the same in each of them.
+    def _initial_tree(self) -> SizedTree:
+        """Return the first tree, from boundary layers and wavelengths of the equations."""
+        context, d = self.context, self.context.compiled.dimension
+        level = initial_level(context.tol)
+        if CellCornerFunctions.of(context.enrichment):
+            # With corner functions the cells need more functions from the start.
             level = max(level, 1)
-        planes = bench.lowered.interfaces.planes
-        tree = CellTree.cut(bench.box, planes) if planes else CellTree.grid(bench.box, (CELLS.first[d],) * d)
-        if bench.evolution is not None:
-            return Sized.even(tree, level)
-        waves = waves_across(bench)
-        grid = grid_for(waves, bench.tol, 0.9 * self._most) if waves.any() else None
+        planes = context.compiled.interfaces.planes
+        tree = (
+            CellTree.divided_at(context.box, planes)
+            if planes
+            else CellTree.grid(context.box, (CELLS.initial_cells[d],) * d)
+        )
+        if context.evolution is not None:
+            return SizedTree.uniform(tree, level)
+        waves = wavelengths_across(context)
+        grid = wave_grid(waves, context.tol, 0.9 * self._max_functions) if waves.any() else None
         if grid is not None and not planes:
             level, counts = grid
-            tree = CellTree.grid(bench.box, counts)
-        degree, most = degree_in(NODES[d][level], d), self._most // (2 * NODES[d][level])
-        tree = walls_of(bench).towards(tree, degree, most)
-        fine = Sized.even(towards(tree, sites(bench), degree), level)
-        return fine if functions(fine) <= self._most // 2 else Sized.even(tree, level)
+            tree = CellTree.grid(context.box, counts)
+        degree, most = (
+            resolved_degree(CELL_NODES[d][level], d),
+            self._max_functions // (2 * CELL_NODES[d][level]),
+        )
+        tree = boundary_layer_rates(context).refine(tree, degree, most)
+        fine = SizedTree.uniform(refine_at_layers(tree, layer_planes(context), degree), level)
+        return fine if function_count(fine) <= self._max_functions // 2 else SizedTree.uniform(tree, level)
 
-    def _hardest(self, found: Attempt, indicator: Array, along: Array) -> Sized:
-        """The same cells, and the hardest of them divided, unless the solution is plainly smooth there."""
-        assert self.sized is not None
+    def _refine_worst(self, found: Candidate, indicator: Array, along: Array) -> SizedTree:
+        """Return the tree with the worst cells divided, unless the solution is smooth there."""
+        assert self.sized_tree is not None
         mark = max(0.1 * float(indicator.max()), float(np.sort(indicator)[-max(len(indicator) // 5, 1)]))
 
         def division(number: int, box: Array) -> Node:
             if (
                 indicator[number] < mark
-                or steepness(self._frames, found, number, box, along) > CELLS.spectral
+                or spectral_decay(self._clipped_cells, found, number, box, along) > CELLS.min_spectral_digits
             ):
                 return None
             axes = [i for i in range(len(box)) if along[number, i] >= 0.1 * along[number].max()]
-            return graded(self._frames.around(box), axes, self._places[number], 1)
+            return graded_node(self._clipped_cells.clipped_box(box), axes, self._worst_points[number], 1)
 
-        return self.sized.divided(division)
+        return self.sized_tree.divided(division)
 
     def _solve(
-        self, shrink: float, near: Attempt | None = None, sized: Sized | None = None
-    ) -> tuple[Attempt, Seams]:
-        """What is found in the cells, and how far conditions and faces are from being met in each."""
-        bench = self.bench
+        self, shrink: float, near: Candidate | None = None, sized: SizedTree | None = None
+    ) -> tuple[Candidate, FaceResiduals]:
+        """Solve in the cells, and return the candidate with its face residuals."""
+        context = self.context
         began = time.perf_counter()
         self._key += 1
-        d, unknowns = bench.lowered.dimension, bench.lowered.unknowns
-        sized = sized or self.sized
+        d, unknowns = context.compiled.dimension, context.compiled.unknowns
+        sized = sized or self.sized_tree
         assert sized is not None
         references = {
-            level: Reference.drawn(NODES[d][level], d, shrink, bench.stream(1, 2000 + self._key))
+            level: ReferenceCell.drawn(CELL_NODES[d][level], d, shrink, context.stream(1, 2000 + self._key))
             for level in set(sized.levels)
         }
-        frames = self._frames.of(sized.tree)
-        corners = Cornered.of(bench.extra, shrink)
-        space = corners.space(sized.over(references, unknowns, frames))
-        with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
+        frames = self._clipped_cells.clipped_boxes(sized.tree)
+        corners = CellCornerFunctions.of(context.enrichment, shrink)
+        space = corners.enrich(sized.cell_space(references, unknowns, frames))
+        with limit_blas_threads(1), np.errstate(over="ignore", invalid="ignore"):
             system = cell_system(
-                bench.lowered, bench.domain, space, bench.engine, frames=frames, corners=corners
+                context.compiled, context.domain, space, context.engine, frames=frames, corners=corners
             )
-            outcome = self._newton(system, near or self.best or self.start)
-            w = system.function(outcome.w)
-            judged, values = judge(bench, space, w)
+            outcome = self._newton(system, near or self.best or self.initial_candidate)
+            w = system.function_coefficients(outcome.w)
+            judged, values = validation_residuals(context, space, w)
         kept = Outcome(w, outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
-        work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
-        self.budget.charge(self, work, seconds)
-        found = Attempt(space, kept, norms_by_name(judged), values, seconds, work, settings)
+        work = cell_cost(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
+        self.budget.record(self, work, seconds)
+        found = Candidate(space, kept, norms_by_name(judged), values, seconds, work, settings)
         worst, places = system.misfits(outcome.w, self.scales(found))
-        return found, Seams(worst, places, system.neighbours)
+        return found, FaceResiduals(worst, places, system.neighbours)
 
-    def _newton(self, system: CellSystem, before: Attempt | None) -> Outcome:
-        """From what was found before, or from the first guess.
+    def _newton(self, system: CellSystem, before: Candidate | None) -> Outcome:
+        """Solve from an earlier candidate, or from the initial guess.
 
-        In cells no pivots need to be cut off on the way, which costs two to four factors each time. What is
-        left at the first few cells is what they cannot do, and not for a path from easier problems to mend.
+        Truncation of pivots is not needed in cells and would cost two to four factorizations each time. The
+        residual of the first few cells is due to their resolution, and continuation does not reduce it.
         """
-        usual = GaussNewton(rounds=0)
+        typical_work = GaussNewton(rounds=0)
         if system.is_linear:
-            return usual.linear_solve(system)
+            return typical_work.linear_solve(system)
         if self.guess is not None and self._key == 1:
-            return usual.descend(system, system.values_of(self.guess, np.empty(0)))
-        quick = replace(usual, truncation=0.0, to_the_last=False)
-        if before is not None and before.relative < self.bench.limits.trust_start:
+            return typical_work.descend(system, system.values_of(self.guess, np.empty(0)))
+        quick = replace(typical_work, truncation=0.0, to_the_last=False)
+        if before is not None and before.relative_residual < self.context.thresholds.max_start_residual:
             start = system.values_of(*before.function)
-            return quick.descend(system, start, before.relative)
+            return quick.descend(system, start, before.relative_residual)
         outcome = quick.descend(system, starting_values(system))
-        if outcome.status is Status.STALLED and not outcome.relative < STARTS.astray:
-            return usual.solve(system, self.bench.stream(3, 2000 + self._key))
+        if outcome.status is Status.STALLED and not outcome.relative < INITIAL_GUESS.max_unresolved_residual:
+            return typical_work.solve(system, self.context.stream(3, 2000 + self._key))
         return outcome
 
-    def _indicators(self, found: Attempt, seams: Seams) -> tuple[Array, Array]:
-        """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
-        space, scales = cells_of(found), self.scales(found)
-        pairs = zip(space.each(found.w), self._frames.of(space.tree), strict=True)
-        spectra = [tails_in(self._frames, part, w, box) for (part, w), box in pairs]
+    def _indicators(self, found: Candidate, face_residuals: FaceResiduals) -> tuple[Array, Array]:
+        """Return the indicator of each cell, relative to max|u|, and its spectral tails along each axis."""
+        space, scales = cell_space_of(found), self.scales(found)
+        pairs = zip(
+            space.parts_with_coefficients(found.w), self._clipped_cells.clipped_boxes(space.tree), strict=True
+        )
+        spectra = [cell_tails(self._clipped_cells, part, w, box) for (part, w), box in pairs]
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
-        unmet, self._places = unmet_in(self._frames, found, scales)
-        # Beside functions of its own corner the waves of a cell are not unique: their tails mean nothing.
-        corners = Cornered.of(self.bench.extra)
-        own = np.array([corners.holds(box) for box in space.tree.boxes])
-        along[own] = np.maximum(unmet, seams.worst)[own, None]
+        unmet, self._worst_points = residual_indicators(self._clipped_cells, found, scales)
+        # With corner functions in the cell, its other coefficients are not unique: the tails are meaningless.
+        corners = CellCornerFunctions.of(self.context.enrichment)
+        has_corner = np.array([corners.has_corner(box) for box in space.tree.boxes])
+        along[has_corner] = np.maximum(unmet, face_residuals.max_residual)[has_corner, None]
         smooth = np.maximum(along.max(axis=1), unmet)
-        misfit = seams.own(smooth)
-        self._singular = seams.singular(smooth)
+        misfit = face_residuals.originating(smooth)
+        self._singular = face_residuals.singular(smooth)
         more = misfit > smooth
-        places, self._at_corner = seams.towards(space.tree.boxes)
-        self._places[more] = places[more]
+        places, self._at_corner = face_residuals.snap_to_corners(space.tree.boxes)
+        self._worst_points[more] = places[more]
         worst = np.maximum(smooth, misfit)
         at_corners = self._singular & self._at_corner
-        together = meeting(space.tree.boxes, worst, self._places, at_corners)
+        shared_indicator = share_at_corners(space.tree.boxes, worst, self._worst_points, at_corners)
         self._singular |= at_corners
         self._at_corner |= at_corners
-        return together, along
+        return shared_indicator, along
 
-    def _where(self, found: Attempt) -> Where:
-        """The points that accept, and some in every cell."""
-        boxes, where = self._frames.of(cells_of(found).tree), self.bench.where
-        X = self._frames.spread(boxes, 8, 11)
+    def _comparison_points(self, found: Candidate) -> ComparisonPoints:
+        """Validation points plus a few per cell."""
+        boxes, where = (
+            self._clipped_cells.clipped_boxes(cell_space_of(found).tree),
+            self.context.comparison_points,
+        )
+        X = self._clipped_cells.sample_points(boxes, 8, 11)
         singular = np.flatnonzero(self._singular)
-        corners = self._places[singular]
-        X = np.concatenate([X, corners + CELLS.beside * (boxes[singular].mean(axis=2) - corners)])
-        X = X[np.asarray(self.bench.domain.contains(X), dtype=bool)]
+        corners = self._worst_points[singular]
+        X = np.concatenate(
+            [X, corners + CELLS.corner_comparison_offset * (boxes[singular].mean(axis=2) - corners)]
+        )
+        X = X[np.asarray(self.context.domain.contains(X), dtype=bool)]
         return replace(where, all=np.concatenate([where.all, X]))
 
-    def _refined(self, found: Attempt, indicator: Array, along: Array, limit: float) -> Sized:
-        """The marked cells divided, along every axis whose tail is not much smaller than the largest.
+    def _refine(self, found: Candidate, indicator: Array, along: Array, limit: float) -> SizedTree:
+        """Divide the marked cells along every axis whose spectral tail is not much smaller than the largest.
 
-        Where the spectrum falls fast enough, they get more functions instead.
+        Cells whose spectrum decays fast enough get more functions instead.
         """
-        sized = self.sized
+        sized = self.sized_tree
         assert sized is not None
-        mark = max(limit, self.bench.limits.cell_share * float(indicator.max()))
-        # Not more at once than doubles the cells, nor than may be had: the worst first.
-        room = (self._most - functions(sized)) // (3 * max(sized.nodes))
-        most = max(min(len(indicator), room), 4)
+        mark = max(limit, self.context.thresholds.min_cell_share * float(indicator.max()))
+        # At most double the number of cells, within the limit of functions: the worst cells first.
+        free_functions = (self._max_functions - function_count(sized)) // (3 * max(sized.nodes))
+        most = max(min(len(indicator), free_functions), 4)
         if np.count_nonzero(indicator >= mark) > most:
             mark = float(np.sort(indicator)[-most])
-        share = self.bench.limits.cell_axis
+        share = self.context.thresholds.min_axis_share
         more: set[int] = set()
         done = [(0.0, 1)]
 
@@ -356,34 +420,38 @@ class CellPlan(Plan):
             mine = along[number]
             axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
             singular = bool(self._singular[number])
-            levels = self._levels(float(indicator[number]) / limit, singular)
+            levels = self._halving_levels(float(indicator[number]) / limit, singular)
             if singular and not self._at_corner[number]:
-                levels = min(levels, CELLS.shallow)
+                levels = min(levels, CELLS.max_interior_levels)
             done.append((float(indicator[number]), levels))
             if singular:
                 axes = list(range(len(box)))
-            elif levels == 1 and indicator[number] < self.bench.limits.rough:
+            elif levels == 1 and indicator[number] < self.context.thresholds.unresolved_residual:
                 missing = math.log10(float(indicator[number]) / limit)
-                steep = steepness(self._frames, found, number, box, along)
-                falls = steep / degree_in(sized.nodes[number], len(box))
-                if sized.wants_more(number, mine, axes, falls, missing):
+                steep = spectral_decay(self._clipped_cells, found, number, box, along)
+                falls = steep / resolved_degree(sized.nodes[number], len(box))
+                if sized.prefers_more_functions(number, mine, axes, falls, missing):
                     more.add(number)
                     return None
-            return graded(self._frames.around(box), axes, self._places[number], levels)
+            return graded_node(self._clipped_cells.clipped_box(box), axes, self._worst_points[number], levels)
 
         divided = sized.divided(division)
         self._halvings = max(done)[1]
         where = {int(i): n for n, i in enumerate(sized.tree.locate(divided.tree.boxes.mean(axis=2)))}
-        return divided.raised({where[i] for i in more})
+        return divided.with_more_functions({where[i] for i in more})
 
-    def _levels(self, excess: float, singular: bool) -> int:
-        """How often to halve a cell at once: where halving gains little, the solution is singular there."""
+    def _halving_levels(self, excess: float, singular: bool) -> int:
+        """Return how often a cell is halved at once: more often where a halving gains little."""
         if singular:
-            if self._rounds > 1 and self._per_halving > 0.5 * CELLS.smooth:
+            if self._refinements > 1 and self._per_halving > 0.5 * CELLS.min_smooth_gain:
                 return 1
             wanted = math.log10(max(excess, 1.0)) / max(self._per_halving, 0.1)
-            return int(min(max(wanted, 1.0), CELLS.deep if self._rounds > 2 else 2))
-        assert self._last is not None
-        if self._rounds < 3 or self._rate > CELLS.smooth or self._last[2] > self.bench.limits.rough:
+            return int(min(max(wanted, 1.0), CELLS.max_corner_levels if self._refinements > 2 else 2))
+        assert self._last_result is not None
+        if (
+            self._refinements < 3
+            or self._digits_gained > CELLS.min_smooth_gain
+            or self._last_result[2] > self.context.thresholds.unresolved_residual
+        ):
             return 1
-        return int(min(max(0.5 * math.log10(max(excess, 1.0)) / max(self._rate, 0.3), 1.0), 4.0))
+        return int(min(max(0.5 * math.log10(max(excess, 1.0)) / max(self._digits_gained, 0.3), 1.0), 4.0))

@@ -1,1 +1,1 @@
-"""Evolutions in windows of time: on boxes at points, on any shape with its functions."""
+"""Initial-boundary value problems by time windows: collocation in space on boxes, Galerkin on any shape."""

@@ -1,4 +1,4 @@
-r"""u⁻ = u⁺, n·F⁻ = n·F⁺: what the cells of an evolution on a line share at their ends."""
+r"""Continuity conditions u⁻ = u⁺, n·F⁻ = n·F⁺ between the cells of an evolution on an interval."""
 
 from __future__ import annotations
 
@@ -7,100 +7,109 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pibls.adaptive.evolutions.resolution import Resolution, product_of
+from pibls.adaptive.evolutions.resolution import Resolution, tensor_values
 from pibls.arrays import Array, MultiIndex, Numbers
-from pibls.assembly.evolutions.lines import LineStatement, Site, StatementAt, without
-from pibls.assembly.evolutions.nonlinear_flux import BentFluxes
+from pibls.assembly.evolutions.nonlinear_flux import NonlinearFluxes
+from pibls.assembly.evolutions.semidiscrete import SemidiscreteStatement, Site, StatementAtTimes, without_axis
+from pibls.assembly.hybridized.face_traces import Trace, points_beside
+from pibls.assembly.hybridized.interface_jumps import jump_at
 from pibls.assembly.hybridized.interface_traces import traces_at, traces_of
-from pibls.assembly.hybridized.jumps import jump_at
-from pibls.assembly.hybridized.traces import Trace, beside
-from pibls.spaces.tree import Joint
+from pibls.spaces.cell_tree import SharedFace
 
 if TYPE_CHECKING:
-    from pibls.adaptive.evolutions.line_mesh import Places
+    from pibls.adaptive.evolutions.line_mesh import CollocationOperator
 
 
-def ties_in(places: Places, found: Resolution) -> list[LineStatement]:
-    """Values and derivatives, or fluxes, that two cells share."""
-    faces, lowered = places.bench.lowered.interfaces, places.bench.lowered
-    special = {plane for _, plane, _ in faces.sources} | set(faces.jumping)
-    plain, out = [], []
-    for joint in found.tree.joints():
+def continuity_conditions(
+    operator: CollocationOperator, resolution: Resolution
+) -> list[SemidiscreteStatement]:
+    """Return the conditions on values and derivatives, or fluxes, at the ends shared by two cells."""
+    faces, compiled = operator.context.compiled.interfaces, operator.context.compiled
+    special = {plane for _, plane, _ in faces.sources} | set(faces.flux_planes)
+    plain_faces, out = [], []
+    for joint in resolution.tree.shared_faces():
         plane = (joint.axis, float(joint.box[joint.axis, 0]))
         if plane not in special:
-            plain.append(joint)
+            plain_faces.append(joint)
             continue
-        extent = float(np.ptp(places.bench.box[joint.axis]))
-        traces = traces_of(places.orders[0])
-        if plane in faces.jumping:
-            traces = traces_at(lowered, joint.axis, joint.box, places.orders[0], extent)
-        jump = jump_at(lowered, plane, extent)
-        out.append(_tie(places, [joint], traces, jump, found))
-    if plain:
-        out.append(_tie(places, plain, traces_of(places.orders[0]), None, found))
+        extent = float(np.ptp(operator.context.box[joint.axis]))
+        traces = traces_of(operator.orders[0])
+        if plane in faces.flux_planes:
+            traces = traces_at(compiled, joint.axis, joint.box, operator.orders[0], extent)
+        jump = jump_at(compiled, plane, extent)
+        out.append(_continuity_condition(operator, [joint], traces, jump, resolution))
+    if plain_faces:
+        out.append(
+            _continuity_condition(operator, plain_faces, traces_of(operator.orders[0]), None, resolution)
+        )
     return out
 
 
-def _tie(
-    places: Places,
-    joints: list[Joint],
+def _continuity_condition(
+    operator: CollocationOperator,
+    faces_shared: list[SharedFace],
     traces: tuple[Trace, ...],
     jump: Callable[[Trace, Array], Array] | None,
-    found: Resolution,
-) -> LineStatement:
-    axis, n = joints[0].axis, len(traces)
-    X = np.zeros((len(joints), n, places.bench.lowered.dimension))
-    X[:, :, axis] = np.array([j.box[axis, 0] for j in joints])[:, None]
-    cells = np.array([(j.low, j.high) for j in joints])
+    resolution: Resolution,
+) -> SemidiscreteStatement:
+    axis, n = faces_shared[0].axis, len(traces)
+    X = np.zeros((len(faces_shared), n, operator.context.compiled.dimension))
+    X[:, :, axis] = np.array([j.box[axis, 0] for j in faces_shared])[:, None]
+    cells = np.array([(j.low, j.high) for j in faces_shared])
     sites = tuple(
-        Site(cells[:, i], X, _end_tables(places, cells[:, i], 1.0 - 2.0 * i, n, found)) for i in (0, 1)
+        Site(cells[:, i], X, _end_tables(operator, cells[:, i], 1.0 - 2.0 * i, n, resolution)) for i in (0, 1)
     )
-    wanted = [
+    linear_terms = [
         (i, number, site, k, alpha)
         for i, trace in enumerate(traces)
         for number, (k, alpha, _) in enumerate(trace.terms(axis, X[0, :1]))
         for site in (0, 1)
-        if not trace.is_bent
+        if not trace.is_nonlinear
     ]
     bent = [(i, site, trace.flux) for i, trace in enumerate(traces) for site in (0, 1)
-            if trace.flux is not None and trace.is_bent]  # fmt: skip
+            if trace.flux is not None and trace.is_nonlinear]  # fmt: skip
     jets = [(site, j.unknown, j.alpha) for _, site, f in bent for j in (*f.linear, *f.nonlinear)]
-    wanted_at = [(site, k, alpha) for _, _, site, k, alpha in wanted] + jets
-    terms = tuple((site, k, without(alpha, places.axis), alpha[places.axis]) for site, k, alpha in wanted_at)
-    extent = float(np.ptp(places.bench.box[axis]))
+    term_derivatives = [(site, k, alpha) for _, _, site, k, alpha in linear_terms] + jets
+    terms = tuple(
+        (site, k, without_axis(alpha, operator.axis), alpha[operator.axis])
+        for site, k, alpha in term_derivatives
+    )
+    extent = float(np.ptp(operator.context.box[axis]))
 
-    def at(times: Array) -> StatementAt:
-        a = np.zeros((len(wanted), len(joints), n, len(times)))
+    def at(times: Array) -> StatementAtTimes:
+        a = np.zeros((len(linear_terms), len(faces_shared), n, len(times)))
         Y = np.repeat(X[0, :1], len(times), axis=0)
-        Y[:, places.axis] = times
-        beside_it = [beside(Y, axis, extent, site == 1) for site in (0, 1)]
-        for row, (i, number, site, _, _) in enumerate(wanted):
+        Y[:, operator.axis] = times
+        one_sided_points = [points_beside(Y, axis, extent, site == 1) for site in (0, 1)]
+        for row, (i, number, site, _, _) in enumerate(linear_terms):
             sign = 2.0 * site - 1.0
-            a[row, :, i] = sign * np.asarray(traces[i].terms(axis, beside_it[site])[number][2])
-        rest = np.zeros((len(joints), n, len(times)))
+            a[row, :, i] = sign * np.asarray(traces[i].terms(axis, one_sided_points[site])[number][2])
+        rest = np.zeros((len(faces_shared), n, len(times)))
         if jump is not None:
             rest[:] = -np.array([jump(trace, Y) for trace in traces])
-        shape = (len(joints) * n, len(times))
+        shape = (len(faces_shared) * n, len(times))
         known = rest.reshape(shape)
         if not bent:
-            return StatementAt(a.reshape(-1, *shape), lambda J: known, lambda J: J)
-        curved = BentFluxes(tuple(bent), (beside_it[0], beside_it[1]), known)
-        return StatementAt(a.reshape(-1, *shape), curved.rest, curved.slopes)
+            return StatementAtTimes(a.reshape(-1, *shape), lambda J: known, lambda J: J)
+        nonlinear_fluxes = NonlinearFluxes(tuple(bent), (one_sided_points[0], one_sided_points[1]), known)
+        return StatementAtTimes(a.reshape(-1, *shape), nonlinear_fluxes.rest, nonlinear_fluxes.partials)
 
-    return LineStatement(f"between {len(joints) + 1} cells", sites, terms, len(wanted), at)
+    return SemidiscreteStatement(
+        f"between {len(faces_shared) + 1} cells", sites, terms, len(linear_terms), at
+    )
 
 
 def _end_tables(
-    places: Places, cells: Numbers, end: float, rows: int, found: Resolution
+    operator: CollocationOperator, cells: Numbers, end: float, rows: int, resolution: Resolution
 ) -> Callable[[MultiIndex], Array]:
-    """The functions of some cells at one of their ends, the same in ``rows`` rows."""
-    boxes = found.tree.boxes[cells][:, places.free[0], :]
+    """Return tables of the functions of some cells at one of their ends, repeated in ``rows`` rows."""
+    boxes = resolution.tree.boxes[cells][:, operator.space_axes[0], :]
     half = 0.5 * (boxes[:, 1] - boxes[:, 0])
     known: dict[MultiIndex, Array] = {}
 
     def tables(alpha: MultiIndex) -> Array:
         if alpha not in known:
-            one = product_of(np.array([[end]]), found, alpha)[0]
+            one = tensor_values(np.array([[end]]), resolution, alpha)[0]
             table = half[:, None] ** -float(alpha[0]) * one
             known[alpha] = np.repeat(table[:, None, :], rows, axis=1)
         return known[alpha]

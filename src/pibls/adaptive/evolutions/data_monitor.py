@@ -1,8 +1,9 @@
-r"""max |g(t) - Ig(t)|: where in a window its data are furthest from what its moments see of them.
+r"""Detection of data that change between the collocation times of a window.
 
-A flash of light, shorter than the time between two moments, is in no moment: windows grow while nothing
-happens, and step over it. All that equations and conditions are given is looked at beforehand, at many times
-in a few places; a window is then judged where that is furthest from the straight lines between its moments.
+A pulse shorter than the distance of two collocation times is invisible to a window: windows grow while
+nothing happens and step over it. Coefficients and data are therefore sampled beforehand, at many times and a
+few points. A window is checked at the time where the samples g differ most from their piecewise linear
+interpolant at its collocation times, max abs(g(t) - Ig(t)).
 """
 
 from __future__ import annotations
@@ -12,101 +13,110 @@ from functools import partial
 
 import numpy as np
 
-from pibls.adaptive.thresholds import BENCH
-from pibls.adaptive.validation.context import Bench
-from pibls.adaptive.validation.data_scan import places_of
+from pibls.adaptive.thresholds import VALIDATION
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.adaptive.validation.data_scan import steep_data_points
 from pibls.arrays import Array
-from pibls.problem.forms.calling import Datum, call_at_points
-from pibls.problem.forms.lowering import Residual
-from pibls.problem.interfaces.data_jumps import jumps_between
+from pibls.problem.forms.compilation import Residual
+from pibls.problem.forms.data_functions import DataFunction, call_at_points
+from pibls.problem.interfaces.jump_detection import find_jumps
 
-_AROUND = np.concatenate([[0.0], np.outer([-1.0, 1.0], 10.0 ** np.arange(-12.0, -4.0)).ravel()])
+_PEAK_OFFSETS = np.concatenate([[0.0], np.outer([-1.0, 1.0], 10.0 ** np.arange(-12.0, -4.0)).ravel()])
 _ROUNDING = 1e-14
-_NEAR = 1e-6  # of the time: windows that are shorter fail at a jump …
-_NEAR_SAMPLES = 256  # … which is looked for there
-_PLACES = 6
-"""In space for each statement: what happens at one time mostly does so in many places."""
+_JUMP_NEIGHBOURHOOD = 1e-6  # fraction of the duration around a failure that is searched for a jump
+_JUMP_SAMPLES = 256
+_SAMPLE_POINTS = 6
+"""Sample points in space per statement: events in time usually happen at many points."""
 
 
 @dataclass(frozen=True)
-class Watch:
-    """What is given over the time of an evolution, each course next to its largest value."""
+class DataMonitor:
+    """Coefficients and data of an evolution sampled over time, each scaled to maximum 1."""
 
     times: Array
-    courses: Array = field(repr=False)
-    """(courses, times); those that never change are left out."""
+    histories: Array = field(repr=False)
+    """Samples (histories, times); constant ones are left out."""
 
     @classmethod
-    def over(cls, bench: Bench) -> Watch:
-        e = bench.evolution
+    def sample(cls, context: ValidationContext) -> DataMonitor:
+        e = context.evolution
         assert e is not None
-        # The ends themselves may be switches.
-        times = np.linspace(min(e.start, e.stop), max(e.start, e.stop), BENCH.scanned + 2)[1:-1]
+        # The end points are left out: they may be switching times.
+        times = np.linspace(min(e.start, e.stop), max(e.start, e.stop), VALIDATION.scan_points + 2)[1:-1]
         residuals = [
-            r for i, r in enumerate(bench.lowered.residuals) if i not in e.beginning and not r.region.is_sum
+            r
+            for i, r in enumerate(context.compiled.residuals)
+            if i not in e.initial_conditions and not r.region.is_integral
         ]
-        peaks = [places_of(r, bench.where.all, bench.domain)[:, e.axis] for r in residuals]
-        # How wide it is around them is not known: they are looked at from near and far.
-        steep = (np.concatenate([times[:0], *peaks])[:, None] + np.ptp(times) * _AROUND).ravel()
-        times = np.union1d(times, steep[(steep > times[0]) & (steep < times[-1])])
-        found = [courses_of(r, bench, e.axis, times) for r in residuals]
-        every = np.concatenate([np.empty((0, len(times))), *found])
-        every = np.where(np.isfinite(every), every, 0.0)
-        size = np.abs(every).max(axis=1, initial=0.0)
-        changing = np.ptp(every, axis=1) > 1e-12 * size
-        return cls(times, every[changing] / size[changing, None])
+        peaks = [
+            steep_data_points(r, context.comparison_points.all, context.domain)[:, e.axis] for r in residuals
+        ]
+        # The width of a peak is not known, so it is sampled at distances of many orders of magnitude.
+        around_peaks = (np.concatenate([times[:0], *peaks])[:, None] + np.ptp(times) * _PEAK_OFFSETS).ravel()
+        times = np.union1d(times, around_peaks[(around_peaks > times[0]) & (around_peaks < times[-1])])
+        found = [data_histories(r, context, e.axis, times) for r in residuals]
+        samples = np.concatenate([np.empty((0, len(times))), *found])
+        samples = np.where(np.isfinite(samples), samples, 0.0)
+        size = np.abs(samples).max(axis=1, initial=0.0)
+        changing = np.ptp(samples, axis=1) > 1e-12 * size
+        return cls(times, samples[changing] / size[changing, None])
 
-    def furthest(self, t: float, stop: float, nodes: Array) -> Array:
-        """Of a window: where in it something is furthest from what its moments see; none where nothing is."""
+    def worst_fraction(self, t: float, stop: float, nodes: Array) -> Array:
+        """Return the fraction of a window where data differ most from their interpolant; empty if none do."""
         low, high = min(t, stop), max(t, stop)
         first, last = np.searchsorted(self.times, [low, high])
-        if last - first < 2 or not len(self.courses):
+        if last - first < 2 or not len(self.histories):
             return np.empty(0)
-        times, courses = self.times[first:last], self.courses[:, first:last]
+        times, histories = self.times[first:last], self.histories[:, first:last]
         seen = np.unique(np.clip([t, *(t + (stop - t) * nodes), stop], *self.times[[0, -1]]))
-        off = np.zeros(len(times))
-        for whole, part in zip(self.courses, courses, strict=True):
-            off = np.maximum(off, np.abs(part - np.interp(times, seen, np.interp(seen, self.times, whole))))
-        # What is rounding next to its largest value is none of this window.
-        return np.array([(times[k] - t) / (stop - t) for k in [int(np.argmax(off))] if off[k] > _ROUNDING])
+        difference = np.zeros(len(times))
+        for whole, part in zip(self.histories, histories, strict=True):
+            difference = np.maximum(
+                difference, np.abs(part - np.interp(times, seen, np.interp(seen, self.times, whole)))
+            )
+        # Differences at rounding level are ignored.
+        return np.array(
+            [(times[k] - t) / (stop - t) for k in [int(np.argmax(difference))] if difference[k] > _ROUNDING]
+        )
 
 
-def reason_to_stop(bench: Bench, t: float, reason: str) -> str:
-    """Why an evolution ends at a time: where a Python function jumps there, that is it."""
-    e = bench.evolution
+def reason_to_stop(context: ValidationContext, t: float, reason: str) -> str:
+    """Return why an evolution ends at t: a jump of a Python function there, or else ``reason``."""
+    e = context.evolution
     assert e is not None
     low, high = sorted((e.start, e.stop))
-    near = _NEAR * (high - low)
-    for residual in (r for i, r in enumerate(bench.lowered.residuals) if i not in e.beginning):
-        held = bench.held_out[residual.region].sites[0][:_PLACES]
-        for datum in (d for d in residual.data if e.axis in d.arguments):
-            for place in held:
-                f = partial(_course, datum, place, e.axis)
-                found = jumps_between(f, max(t - near, low), min(t + near, high), _NEAR_SAMPLES)
+    near = _JUMP_NEIGHBOURHOOD * (high - low)
+    for residual in (r for i, r in enumerate(context.compiled.residuals) if i not in e.initial_conditions):
+        held_out = context.held_out[residual.region].sites[0][:_SAMPLE_POINTS]
+        for function in (d for d in residual.data if e.axis in d.arguments):
+            for point in held_out:
+                f = partial(_history, function, point, e.axis)
+                found = find_jumps(f, max(t - near, low), min(t + near, high), _JUMP_SAMPLES)
                 if found.unlocated or any(found.heights):
                     return (
-                        f"the Python function {datum.name} jumps there; name the place with breaks=, "
+                        f"the Python function {function.name} jumps there; give the location with breaks=, "
                         "or write it as a Piecewise"
                     )
     return reason
 
 
-def _course(datum: Datum, place: Array, axis: int, times: Array) -> Array:
-    """A Python function over time at one place."""
-    X = np.repeat(place[None], len(times), axis=0)
+def _history(function: DataFunction, point: Array, axis: int, times: Array) -> Array:
+    """Evaluate a Python function over time at one point."""
+    X = np.repeat(point[None], len(times), axis=0)
     X[:, axis] = times
-    return call_at_points(datum, X, datum.name)
+    return call_at_points(function, X, function.name)
 
 
-def courses_of(residual: Residual, bench: Bench, axis: int, times: Array) -> Array:
-    """Coefficients and data of a statement in a few places, (courses, times)."""
-    held = bench.held_out[residual.region]
-    every_so_many = max(len(held.sites[0]) // _PLACES, 1)
+def data_histories(residual: Residual, context: ValidationContext, axis: int, times: Array) -> Array:
+    """Sample coefficients and data of a statement at a few points, (histories, times)."""
+    held_out = context.held_out[residual.region]
+    stride = max(len(held_out.sites[0]) // _SAMPLE_POINTS, 1)
     X, N = (
-        np.repeat(A[::every_so_many][:_PLACES], len(times), axis=0) for A in (held.sites[0], held.normals)
+        np.repeat(A[::stride][:_SAMPLE_POINTS], len(times), axis=0)
+        for A in (held_out.sites[0], held_out.normals)
     )
     X[:, axis] = np.tile(times, len(X) // len(times))
-    data, zero = residual.known_data(X), np.zeros((len(residual.nonlinear), len(X)))
+    data, zero = residual.data_function_values(X), np.zeros((len(residual.nonlinear), len(X)))
     with np.errstate(all="ignore"):
-        every = np.vstack([residual.coefficients(X, N, data), residual.rest(X, N, data, zero)[None]])
-    return np.asarray(every.reshape(-1, len(times)))
+        samples = np.vstack([residual.coefficients(X, N, data), residual.rest(X, N, data, zero)[None]])
+    return np.asarray(samples.reshape(-1, len(times)))

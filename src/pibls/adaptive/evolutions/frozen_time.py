@@ -1,7 +1,6 @@
-r"""λ^a u instead of ∂_t^a u: an evolution at one moment, as a problem in space.
+r"""An evolution frozen at one time: the steady problem with λ^a u in place of ∂_t^a u.
 
-Corners and holes ask what functions such a problem has there; what rests with the time is the same at
-every moment.
+The analysis of corners and holes uses it to find the singular functions of the spatial operator.
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.geometry import Boundary, Face, space_of
-from pibls.problem import Jet, Region
-from pibls.problem.forms.lowering import LoweredProblem, Residual
+from pibls.problem import PartialDerivative, Region
+from pibls.problem.forms.compilation import CompiledProblem, Residual
 
 
 @dataclass(frozen=True)
-class Still:
-    """A region in space and time, seen at one moment."""
+class FrozenRegion:
+    """A region of space and time, restricted to one time."""
 
     region: Region
-    moment: float
+    time: float
 
-    relation: ClassVar[None] = None  # that of the region has a time
+    relation: ClassVar[None] = None  # the relation of the region depends on time
 
     @property
-    def is_inside(self) -> bool:
-        return self.region.is_inside
+    def is_interior(self) -> bool:
+        return self.region.is_interior
 
     @property
     def is_boundary(self) -> bool:
@@ -40,17 +39,17 @@ class Still:
         return self.region.sites
 
     def mask(self, boundary: Boundary) -> Mask:
-        return mask_of(self.region, boundary, self.moment)
+        return mask_at_time(self.region, boundary, self.time)
 
-    def cuts(self, face: Face) -> Array:
-        """None are known: its inequalities have a time. Its ends are looked for."""
+    def breakpoints(self, face: Face) -> Array:
+        """Return no breakpoints: the inequalities of the region depend on time."""
         return np.empty(0)
 
 
-def mask_of(region: Region, boundary: Boundary, moment: float) -> Mask:
-    """Which points of the boundary in space belong to a region in space and time, at a moment."""
+def mask_at_time(region: Region, boundary: Boundary, time: float) -> Mask:
+    """Return which points of the spatial boundary belong to a region of space and time at one time."""
     n = len(boundary.points)
-    X = np.column_stack([boundary.points, np.full(n, moment)])
+    X = np.column_stack([boundary.points, np.full(n, time)])
     plane = region.plane()
     if plane is not None:
         size = float(np.abs(boundary.points).max(initial=1.0))
@@ -60,20 +59,22 @@ def mask_of(region: Region, boundary: Boundary, moment: float) -> Mask:
     return region.mask(Boundary(X, np.column_stack([boundary.normals, np.zeros(n)]), boundary.owners))
 
 
-def at_rest(lowered: LoweredProblem, beginning: tuple[int, ...], moment: float) -> LoweredProblem:
-    """The problem in space, time being the last coordinate, without what holds at the start."""
-    kept = (r for i, r in enumerate(lowered.residuals) if i not in beginning)
-    residuals = tuple(_still(r, moment, lowered.dimension - 1) for r in kept)
-    return LoweredProblem(residuals, lowered.unknowns, lowered.dimension - 1)
+def frozen_problem(
+    compiled: CompiledProblem, initial_conditions: tuple[int, ...], time: float
+) -> CompiledProblem:
+    """Return the problem in space at one time (the last coordinate), without initial conditions."""
+    kept = (r for i, r in enumerate(compiled.residuals) if i not in initial_conditions)
+    residuals = tuple(_frozen_residual(r, time, compiled.dimension - 1) for r in kept)
+    return CompiledProblem(residuals, compiled.unknowns, compiled.dimension - 1)
 
 
-def _still(r: Residual, moment: float, d: int) -> Residual:
-    def timeless(j: Jet) -> Jet:
-        return Jet(j.unknown, j.alpha[:-1], j.site)
+def _frozen_residual(r: Residual, time: float, d: int) -> Residual:
+    def without_time(j: PartialDerivative) -> PartialDerivative:
+        return PartialDerivative(j.unknown, j.alpha[:-1], j.site)
 
     def function(compiled: Any) -> Callable[..., Any]:
         def called(*arguments: Any) -> Any:
-            t = np.full(np.shape(arguments[0]), moment)
+            t = np.full(np.shape(arguments[0]), time)
             return compiled(*arguments[:d], t, *arguments[d : 2 * d], 0.0 * t, *arguments[2 * d :])
 
         return called
@@ -81,7 +82,7 @@ def _still(r: Residual, moment: float, d: int) -> Residual:
     data = tuple(
         replace(
             datum,
-            function=_at_moment(datum.function, datum.arguments, moment, d),
+            function=_at_time(datum.function, datum.arguments, time, d),
             arguments=tuple(i for i in datum.arguments if i < d),
             domain=None if datum.domain is None else space_of(datum.domain),
         )
@@ -89,9 +90,9 @@ def _still(r: Residual, moment: float, d: int) -> Residual:
     )
     return Residual(
         r.name,
-        Still(r.region, moment),  # type: ignore[arg-type]
-        tuple(map(timeless, r.linear)),
-        tuple(map(timeless, r.nonlinear)),
+        FrozenRegion(r.region, time),  # type: ignore[arg-type]
+        tuple(map(without_time, r.linear)),
+        tuple(map(without_time, r.nonlinear)),
         data,
         function(r._coefficients),
         function(r._rest),
@@ -100,10 +101,10 @@ def _still(r: Residual, moment: float, d: int) -> Residual:
     )
 
 
-def _at_moment(function: Any, arguments: tuple[int, ...], moment: float, d: int) -> Callable[..., Array]:
+def _at_time(function: Any, arguments: tuple[int, ...], time: float, d: int) -> Callable[..., Array]:
     def called(*columns: Array) -> Array:
         given = iter(columns)
-        t = np.full(len(columns[0]) if columns else 1, moment)
+        t = np.full(len(columns[0]) if columns else 1, time)
         found: Array = function(*(next(given) if i < d else t for i in arguments))
         return found
 

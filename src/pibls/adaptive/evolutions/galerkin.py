@@ -1,10 +1,11 @@
-r"""c(t₀) → c(t₁) → …: an evolution on any shape as coefficients that move, window after window.
+"""Time stepping with a Galerkin method in space, on a domain of any shape.
 
-Each window holds the equations at a few moments (`solver.stages`); in space they are tested with the
-functions themselves (`system.evolutions.projected`). A linear evolution whose coefficients rest keeps the
-factors of its matrix from window to window. A window is accepted where what the last degrees add, in space
-and in time, has fallen, and where equations and conditions hold between the points. Where the beginning
-contradicts what holds at the walls, what comes before the first window that is resolved is not promised.
+The coefficients c(t₀) → c(t₁) → … advance by windows. Each window is a Radau collocation in time
+(`nonlinear.radau_stages`) of the equations tested with the basis functions
+(`assembly.evolutions.galerkin_projection`). A linear problem with constant coefficients keeps its matrix
+factors from window to window. A window is accepted if the contributions of the highest degrees in space and
+time are small and if equations and conditions hold between the collocation points. If initial and boundary
+data are incompatible, no error estimate is given before the first resolved window.
 """
 
 from __future__ import annotations
@@ -15,283 +16,326 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.adaptive.evolutions.galerkin_operator import Room, RoomPlaces
-from pibls.adaptive.evolutions.galerkin_solver import RoomSolver, RoomState
-from pibls.adaptive.evolutions.initial_state import given_at
-from pibls.adaptive.evolutions.tails import BETWEEN, LAST, between_of
+from pibls.adaptive.evolutions.error_indicators import CHECK_FRACTIONS, LAST_WEIGHTS, values_between
+from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator, GalerkinSpace
+from pibls.adaptive.evolutions.galerkin_solver import GalerkinSolver, GalerkinState
+from pibls.adaptive.evolutions.initial_state import initial_values_at
 from pibls.adaptive.evolutions.time_stepping import (
-    SHORT,
-    Easing,
-    March,
-    NoWindowError,
-    between,
-    lengthened,
-    shortened,
+    STEP_TOO_SMALL,
+    TimeStepper,
+    ToleranceRelaxation,
+    WindowFailedError,
+    growth_factor,
+    reduction_factor,
+    staggered_windows,
 )
-from pibls.adaptive.evolutions.trajectory import Demand, Followed, Window
-from pibls.adaptive.thresholds import LINES, MARCH, ROOMS
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.evolutions.trajectory import Tolerances, Trajectory, Window
+from pibls.adaptive.thresholds import COLLOCATION, GALERKIN, TIME_STEPPING
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.arrays import Array
-from pibls.assembly.evolutions.lines import Term
-from pibls.caching import cached_property
-from pibls.nonlinear.stages import stages
+from pibls.assembly.evolutions.semidiscrete import Term
+from pibls.nonlinear.radau_stages import radau_stages
+from pibls.runtime.caching import cached_property
 
-CROWDED = "more functions would be needed than there may be"
+COLUMN_LIMIT = "more basis functions are needed than the limit allows"
 
 
 @dataclass
-class RoomFollower(March[RoomState, int]):
-    """Follows an evolution from its start to its end."""
+class GalerkinStepper(TimeStepper[GalerkinState, int]):
+    """Time stepper with a Galerkin method in space; the resolution is a polynomial degree."""
 
-    demand: Demand
-    places: RoomPlaces
-    moments: int
-    crowded: bool = False
-    """Whether more functions than there may be were wanted."""
-    shadowed: RoomFollower | None = None
-    """Who made the first solution."""
+    tolerances: Tolerances
+    operator: GalerkinOperator
+    stage_count: int
+    column_limit_reached: bool = False
+    """Whether more functions were needed than `GALERKIN.max_columns` allows."""
+    primary: GalerkinStepper | None = None
+    """The stepper of the first solution, if this one computes the companion."""
     degrees: list[int] = field(default_factory=list)
-    """Those of the windows."""
-    _rooms: dict[int, Room] = field(default_factory=dict)
+    """The degree of each window."""
+    _spaces: dict[int, GalerkinSpace] = field(default_factory=dict)
 
     @cached_property
-    def _solver(self) -> RoomSolver:
-        return RoomSolver(self.places, stages(self.moments), self.demand.tail)
+    def _solver(self) -> GalerkinSolver:
+        return GalerkinSolver(self.operator, radau_stages(self.stage_count), self.tolerances.spectral_tail)
 
     @property
-    def of(self) -> Bench:
-        return self.places.bench
+    def context(self) -> ValidationContext:
+        return self.operator.context
 
     @property
-    def effort(self) -> int:
-        return self._solver.steps
+    def newton_steps(self) -> int:
+        return self._solver.newton_steps
 
-    def _cells(self, state: RoomState) -> int:
+    def _cell_count(self, state: GalerkinState) -> int:
         return 1
 
-    def _others(self, followed: Followed) -> Iterator[tuple[float, float, int]]:
-        """At a higher degree."""
-        assert self.shadowed is not None
-        self._sizes = self.shadowed._sizes
-        more = ROOMS.second[self.places.bench.lowered.dimension]
-        chosen = between(followed, self.shadowed.degrees, self.course.switched, lambda degree: degree)
+    def _companion_windows(self, trajectory: Trajectory) -> Iterator[tuple[float, float, int]]:
+        """Yield staggered windows with a higher degree."""
+        assert self.primary is not None
+        self._magnitudes = self.primary._magnitudes
+        more = GALERKIN.companion_degree_ratio[self.operator.context.compiled.dimension]
+        chosen = staggered_windows(
+            trajectory, self.primary.degrees, self.time_interval.switch_times, lambda degree: degree
+        )
         for t, stop, degree in chosen:
             yield t, stop, int(more * degree) + 2
 
-    def _given(self, state: RoomState | None, t: float, stop: float, chosen: int) -> tuple[Window, RoomState]:
-        room = self._room(chosen)
-        state = self._at_start(room) if state is None else self._moved(state, room)
-        U, after = self._solver.solve(state, t, stop, self._sizes)
-        return self._solver.window(state, U, t, stop), RoomState(room, after)
+    def _prescribed_window(
+        self, state: GalerkinState | None, t: float, stop: float, chosen: int
+    ) -> tuple[Window, GalerkinState]:
+        space = self._space(chosen)
+        state = self._at_start(space) if state is None else self._change_degree(state, space)
+        U, after = self._solver.solve(state, t, stop, self._magnitudes)
+        return self._solver.window(state, U, t, stop), GalerkinState(space, after)
 
-    # -- rooms --
+    # -- spaces --
 
-    def _room(self, degree: int) -> Room:
-        if degree not in self._rooms:
-            if len(self._rooms) > 2:
-                self._rooms.clear()
-            self._rooms[degree] = self.places.room(degree)
-        return self._rooms[degree]
+    def _space(self, degree: int) -> GalerkinSpace:
+        if degree not in self._spaces:
+            if len(self._spaces) > 2:
+                self._spaces.clear()
+            self._spaces[degree] = self.operator.space(degree)
+        return self._spaces[degree]
 
-    def _finer(self, degree: int, small: bool = False) -> int | None:
-        """The next degree, where little is left one step at a time; None where there may be no more."""
-        some = (degree + 2 if small else int(ROOMS.more * degree) + 1, degree + 2)
-        return next((better for better in some if self.places.columns(better) <= ROOMS.most), None)
+    def _next_degree(self, degree: int, small: bool = False) -> int | None:
+        """Return the next degree, the smallest step if ``small``; None if the column limit is reached."""
+        some = (degree + 2 if small else int(GALERKIN.degree_growth * degree) + 1, degree + 2)
+        return next(
+            (better for better in some if self.operator.columns(better) <= GALERKIN.max_columns), None
+        )
 
-    def _steepest(self, degree: int) -> int:
-        """The degree of a beginning that does not fit."""
-        most = ROOMS.layered
-        while self.places.columns(degree + 1) <= most:
+    def _layer_degree(self, degree: int) -> int:
+        """Return the degree for incompatible initial data: the largest one within the limit of columns."""
+        most = GALERKIN.layer_columns
+        while self.operator.columns(degree + 1) <= most:
             degree += 1
         return degree
 
-    def _begun(self) -> tuple[RoomState, float]:
-        self._sizes = np.zeros(self.places.bench.lowered.unknowns)
-        state = self._resolved()
-        self._sizes = self._from_nothing(np.abs(state.rates[0, 0] @ state.room.values.T).max(axis=1))
-        return state, MARCH.first * self.course.total
+    def _begin(self) -> tuple[GalerkinState, float]:
+        self._magnitudes = np.zeros(self.operator.context.compiled.unknowns)
+        state = self._resolved_initial_state()
+        self._magnitudes = self._magnitude_floor(np.abs(state.rates[0, 0] @ state.space.values.T).max(axis=1))
+        return state, TIME_STEPPING.first_length * self.time_interval.duration
 
-    def _resolved(self) -> RoomState:
-        """The beginning, at a degree that has it, as far as it can be had."""
-        degree = ROOMS.first
-        wanted = max(ROOMS.begun * self.demand.tail, 1e-13)
+    def _resolved_initial_state(self) -> GalerkinState:
+        """Return the initial state at a degree that resolves it, as far as rounding and the limit allow."""
+        degree = GALERKIN.first_degree
+        wanted = max(GALERKIN.initial_tail_fraction * self.tolerances.spectral_tail, 1e-13)
         before: tuple[int, float] | None = None
         while True:
             self.check(self.evolution.start, -1, 1)
-            state = self._at_start(self._room(degree))
-            if self._contradicts(state):
-                return self._at_start(self._room(self._steepest(degree)))
-            across = self._across(state.room, np.moveaxis(state.rates, 0, -1), self._scale(state))
-            if across <= wanted:
+            state = self._at_start(self._space(degree))
+            if self._is_incompatible(state):
+                return self._at_start(self._space(self._layer_degree(degree)))
+            space_tail = self._space_tail(state.space, np.moveaxis(state.rates, 0, -1), self._scale(state))
+            if space_tail <= wanted:
                 return state
-            if before is not None and 0.5 * before[1] < across < MARCH.noise:
-                return self._at_start(self._room(before[0]))
-            finer = self._finer(degree, small=across < MARCH.noise)  # it may be rounding
-            if finer is None:
+            if before is not None and 0.5 * before[1] < space_tail < TIME_STEPPING.max_rounding_tail:
+                return self._at_start(self._space(before[0]))
+            # A small tail may be rounding, so the degree is raised in small steps.
+            next_degree = self._next_degree(degree, small=space_tail < TIME_STEPPING.max_rounding_tail)
+            if next_degree is None:
                 return state
-            before, degree = (degree, across), finer
+            before, degree = (degree, space_tail), next_degree
 
-    def _at_start(self, room: Room) -> RoomState:
-        """∂_t^a u(x, t₀) from the initial conditions."""
+    def _at_start(self, space: GalerkinSpace) -> GalerkinState:
+        """Return the coefficients of ∂_t^a u(x, t₀) given by the initial conditions."""
         e = self.evolution
-        X = np.column_stack([room.points, np.full(len(room.points), e.start)])
-        values = given_at(self.places.bench.lowered, e, X)
-        return RoomState(room, room.coefficients(values)[:, None])
+        X = np.column_stack([space.points, np.full(len(space.points), e.start)])
+        values = initial_values_at(self.operator.context.compiled, e, X)
+        return GalerkinState(space, space.coefficients(values)[:, None])
 
-    def _moved(self, state: RoomState, room: Room) -> RoomState:
-        """The same functions at another degree."""
-        if state.room is room:
+    def _change_degree(self, state: GalerkinState, space: GalerkinSpace) -> GalerkinState:
+        """Return the state projected to a space of another degree."""
+        if state.space is space:
             return state
-        values = state.rates @ state.room.at(room.points).T
-        return RoomState(room, room.coefficients(values))
+        values = state.rates @ state.space.at(space.points).T
+        return GalerkinState(space, space.coefficients(values))
 
-    def _scale(self, state: RoomState) -> Array:
-        size = np.abs(state.rates[:, 0] @ state.room.values.T).max(axis=2)
+    def _scale(self, state: GalerkinState) -> Array:
+        size = np.abs(state.rates[:, 0] @ state.space.values.T).max(axis=2)
         size = np.where(size > 0, size, 1.0)
         return np.asarray(size.T)  # (unknowns, rates)
 
-    def _contradicts(self, state: RoomState) -> bool:
-        """Whether the beginning contradicts what holds at the walls.
+    def _is_incompatible(self, state: GalerkinState) -> bool:
+        """Whether the initial data violate the boundary conditions.
 
-        Its values are known there; its derivatives as far as its degree resolves them.
+        Values at the boundary are exact; derivatives are known as far as the degree resolves them.
         """
-        e, room = self.evolution, state.room
-        sizes = np.abs(state.rates[0, 0] @ room.values.T).max(axis=1)
-        limit = self.demand.misfit
-        across = self._across(room, np.moveaxis(state.rates, 0, -1), self._scale(state))
-        half = 0.5 * float((self.places.box[:, 1] - self.places.box[:, 0]).min())
+        e, space = self.evolution, state.space
+        magnitudes = np.abs(state.rates[0, 0] @ space.values.T).max(axis=1)
+        limit = self.tolerances.incompatibility_limit
+        space_tail = self._space_tail(space, np.moveaxis(state.rates, 0, -1), self._scale(state))
+        half = 0.5 * float((self.operator.box[:, 1] - self.operator.box[:, 0]).min())
         start = np.array([e.start])
-        for g in room.lines.groups[len(self.places.equations) :]:
+        for g in space.system.statements[len(self.operator.equations) :]:
             if any(a >= e.orders[k] for _, k, _, a in g.terms):
                 continue
             site = g.sites[0]
             X = site.points[0].copy()
             X[:, e.axis] = e.start
-            given = given_at(self.places.bench.lowered, e, X)
+            given = initial_values_at(self.operator.context.compiled, e, X)
             values = [
                 site.tables(alpha)[0] @ state.rates[a, 0, k] if sum(alpha) else given[a, k]
                 for _, k, alpha, a in g.terms
             ]
             order = max(sum(alpha) for _, _, alpha, _ in g.terms)
             J = np.array(values)[:, :, None]
-            held = g.at(start)
-            r = held.rest(J[g.known :]) + (held.coefficients * J[: g.known]).sum(axis=0)
-            slopes = np.abs(np.concatenate([held.coefficients, held.slopes(J[g.known :])])).max(axis=(1, 2))
-            natural = [sizes[k] * half ** -sum(alpha) for _, k, alpha, _ in g.terms]
-            size = max(float((slopes * natural).max()), 1e-300)
-            uncertain = 10.0 * across * room.degree ** (2 * order) if order else 0.0
+            at_start = g.at(start)
+            r = at_start.rest(J[g.linear_count :]) + (at_start.coefficients * J[: g.linear_count]).sum(axis=0)
+            partials = np.abs(
+                np.concatenate([at_start.coefficients, at_start.partials(J[g.linear_count :])])
+            ).max(axis=(1, 2))
+            natural = [magnitudes[k] * half ** -sum(alpha) for _, k, alpha, _ in g.terms]
+            size = max(float((partials * natural).max()), 1e-300)
+            uncertain = 10.0 * space_tail * space.degree ** (2 * order) if order else 0.0
             if float(np.abs(r).max(initial=0.0)) > max(limit, uncertain) * size:
                 return True
         return False
 
     # -- one window --
 
-    def _window(self, state: RoomState, t: float, h: float) -> tuple[Window, RoomState, float] | str:
-        first, total = not self._done, self.course.total
+    def _next_window(
+        self, state: GalerkinState, t: float, h: float
+    ) -> tuple[Window, GalerkinState, float] | str:
+        first, duration = not self._done, self.time_interval.duration
         since = abs(t - self.evolution.start)
-        layered = t in self.layers.values()
-        if first and self._contradicts(state):
-            layered, h = True, ROOMS.shortest * total
-        easing, attempt = Easing(self.demand), -1
+        in_layer = t in self.layers.values()
+        if first and self._is_incompatible(state):
+            in_layer, h = True, GALERKIN.layer_first_length * duration
+        relaxation, attempt = ToleranceRelaxation(self.tolerances), -1
         while True:
             attempt += 1
-            self.tries += 1
+            self.attempts += 1
             self.check(t, -1, 1)
-            stop = self.course.reached(t, h)
+            stop = self.time_interval.window_end(t, h)
             if stop is None:
-                return SHORT
+                return STEP_TOO_SMALL
             try:
-                U, after = self._solver.solve(state, t, stop, self._sizes)
-            except NoWindowError:
+                U, after = self._solver.solve(state, t, stop, self._magnitudes)
+            except WindowFailedError:
                 h *= 0.4
                 continue
-            along, wide, sizes = self._tails(state, U)
-            between = self._left(state, U, t, stop)
-            if not all(map(math.isfinite, (along, wide, between))):
+            time_tail, space_tail, magnitudes = self._spectral_tails(state, U)
+            max_residual = self._residual(state, U, t, stop)
+            if not all(map(math.isfinite, (time_tail, space_tail, max_residual))):
                 h *= 0.3
                 continue
-            asked, degree = easing.eased, state.room.degree
-            at = self.watch.furthest(t, stop, self._solver.stages.nodes)
-            missed = self._left(state, U, t, stop, at) if len(at) else 0.0
-            if missed > asked.residual and between <= asked.residual:
-                h *= shortened(asked, along, missed, self.moments)
+            allowed, degree = relaxation.relaxed, state.space.degree
+            at = self.data_monitor.worst_fraction(t, stop, self._solver.stages.nodes)
+            data_residual = self._residual(state, U, t, stop, at) if len(at) else 0.0
+            if data_residual > allowed.residual and max_residual <= allowed.residual:
+                h *= reduction_factor(allowed, time_tail, data_residual, self.stage_count)
                 attempt -= 1
                 continue
-            if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
-                return self._accepted(state, U, after, t, stop, sizes, along / easing.factor)
-            if first and attempt == MARCH.hard and not layered and along > asked.tail:
-                # Its values fit, and not what they begin to do: u_t = Δu + 1 from 0.
-                layered, h, easing.before = True, ROOMS.shortest * total, None
-                state = self._at_start(self._room(self._steepest(degree)))
+            if (
+                time_tail <= allowed.spectral_tail
+                and space_tail <= allowed.spectral_tail
+                and max_residual <= allowed.residual
+            ):
+                return self._accept(state, U, after, t, stop, magnitudes, time_tail / relaxation.factor)
+            if (
+                first
+                and attempt == TIME_STEPPING.attempts_before_layer
+                and not in_layer
+                and time_tail > allowed.spectral_tail
+            ):
+                # The initial values are compatible but their time derivative is not: u_t = Δu + 1 from 0.
+                in_layer, h, relaxation.previous = True, GALERKIN.layer_first_length * duration, None
+                state = self._at_start(self._space(self._layer_degree(degree)))
                 continue
-            if layered and wide > asked.tail:
-                if since > LINES.layer[0] * total:
-                    return "the beginning is not resolved"
-                window, following, _ = self._accepted(state, U, after, t, stop, sizes, along)
+            if in_layer and space_tail > allowed.spectral_tail:
+                if since > COLLOCATION.max_layer_fraction[0] * duration:
+                    return "the initial data are not resolved"
+                window, following, _ = self._accept(state, U, after, t, stop, magnitudes, time_tail)
                 self.layers[self.evolution.start] = stop
                 return window, following, since + h
-            worst = max(along / asked.tail, wide / asked.tail, between / asked.residual)
-            helpless = easing.is_helpless(worst, degree)
-            if easing.is_rounding(worst, h, degree, least=0.5):
+            excess = max(
+                time_tail / allowed.spectral_tail,
+                space_tail / allowed.spectral_tail,
+                max_residual / allowed.residual,
+            )
+            is_futile = relaxation.is_futile(excess, degree)
+            if relaxation.accept_rounding(excess, h, degree, least=0.5):
                 continue
-            easing.before = (worst, h, degree)
-            narrow = wide <= asked.tail and along <= asked.tail and not helpless
-            if wide > max(asked.tail, 0.1 * along) or narrow:
-                finer = self._finer(degree)
-                if finer is not None:
-                    room = self._room(finer)
-                    state = self._at_start(room) if first else self._moved(state, room)
+            relaxation.previous = (excess, h, degree)
+            only_residual = (
+                space_tail <= allowed.spectral_tail and time_tail <= allowed.spectral_tail and not is_futile
+            )
+            if space_tail > max(allowed.spectral_tail, 0.1 * time_tail) or only_residual:
+                next_degree = self._next_degree(degree)
+                if next_degree is not None:
+                    space = self._space(next_degree)
+                    state = self._at_start(space) if first else self._change_degree(state, space)
                     continue
-                if along <= asked.tail:
-                    # As good as so many functions can be; how good that is, the second solution tells.
-                    self.crowded = True
-                    easing.factor = 1.01 * max(wide / self.demand.tail, between / self.demand.residual)
-                    if easing.factor > MARCH.hopeless:
-                        return CROWDED
+                if time_tail <= allowed.spectral_tail:
+                    # Accept the best solution within the limit; the companion solution measures its error.
+                    self.column_limit_reached = True
+                    relaxation.factor = 1.01 * max(
+                        space_tail / self.tolerances.spectral_tail, max_residual / self.tolerances.residual
+                    )
+                    if relaxation.factor > TIME_STEPPING.max_relaxation:
+                        return COLUMN_LIMIT
                     continue
-            h *= shortened(asked, along, between, self.moments)
+            h *= reduction_factor(allowed, time_tail, max_residual, self.stage_count)
 
-    def _accepted(
-        self, state: RoomState, U: Array, after: Array, t: float, stop: float, sizes: Array, along: float
-    ) -> tuple[Window, RoomState, float]:
-        self._sizes = np.maximum(self._sizes, sizes)
+    def _accept(
+        self,
+        state: GalerkinState,
+        U: Array,
+        after: Array,
+        t: float,
+        stop: float,
+        magnitudes: Array,
+        time_tail: float,
+    ) -> tuple[Window, GalerkinState, float]:
+        self._magnitudes = np.maximum(self._magnitudes, magnitudes)
         window = self._solver.window(state, U, t, stop)
-        self.degrees.append(state.room.degree)
-        h = abs(stop - t) * lengthened(self.demand.tail, along, self.moments)
-        return window, RoomState(state.room, after), h
+        self.degrees.append(state.space.degree)
+        h = abs(stop - t) * growth_factor(self.tolerances.spectral_tail, time_tail, self.stage_count)
+        return window, GalerkinState(state.space, after), h
 
-    # -- judging --
+    # -- error indicators --
 
-    def _across(self, room: Room, U: Array, scale: Array) -> float:
-        """What the last degrees add to functions (1, unknowns, n, …), relative."""
-        last = np.abs(room.seen[:, room.low :] @ U[0, :, room.low :])
+    def _space_tail(self, space: GalerkinSpace, U: Array, scale: Array) -> float:
+        """Return the relative contribution of the highest degrees to functions (1, unknowns, n, …)."""
+        last = np.abs(space.check_values[:, space.low_degree_count :] @ U[0, :, space.low_degree_count :])
         size = last.max(axis=1)  # (unknowns, …)
         return float((size / (scale if scale.ndim == 2 else scale[:, None])).max(initial=0.0))
 
-    def _tails(self, state: RoomState, U: Array) -> tuple[float, float, Array]:
-        """The tails in time and space, and max|u| of each unknown."""
-        room = state.room
-        sizes = np.abs(room.seen @ U[0]).max(axis=(1, 2))
-        both = np.maximum(self._sizes, sizes)
+    def _spectral_tails(self, state: GalerkinState, U: Array) -> tuple[float, float, Array]:
+        """Return the spectral tails in time and in space, and max abs(u) of each unknown."""
+        space = state.space
+        magnitudes = np.abs(space.check_values @ U[0]).max(axis=(1, 2))
+        both = np.maximum(self._magnitudes, magnitudes)
         scale = np.maximum(both, 1e-9 * float(both.max()))
         scale = np.where(scale > 0, scale, 1.0)
-        late = np.abs(room.seen @ (self._solver.series(state, U)[0, ..., -2:] * LAST)).max(axis=(1, 2))
-        return float((late / scale).max()), self._across(room, U, scale), sizes
+        last_terms = np.abs(
+            space.check_values @ (self._solver.series(state, U)[0, ..., -2:] * LAST_WEIGHTS)
+        ).max(axis=(1, 2))
+        return float((last_terms / scale).max()), self._space_tail(space, U, scale), magnitudes
 
-    def _left(self, state: RoomState, U: Array, t: float, stop: float, at: Array = BETWEEN) -> float:
-        """How well equations and conditions hold between the points, next to their terms."""
-        checks, h = state.room.checks, stop - t
-        seen = between_of(self._solver.stages, U, state.rates, checks.highest, h, self.evolution.orders, at)
-        sizes = np.maximum(self._sizes, np.abs(state.room.seen @ U[0]).max(axis=(1, 2)))
-        half = 0.5 * (self.places.box[:, 1] - self.places.box[:, 0])
+    def _residual(
+        self, state: GalerkinState, U: Array, t: float, stop: float, at: Array = CHECK_FRACTIONS
+    ) -> float:
+        """Return the largest residual between the collocation points, relative to its terms."""
+        check_system, h = state.space.check_system, stop - t
+        seen = values_between(
+            self._solver.stages, U, state.rates, check_system.time_order, h, self.evolution.orders, at
+        )
+        magnitudes = np.maximum(self._magnitudes, np.abs(state.space.check_values @ U[0]).max(axis=(1, 2)))
+        half = 0.5 * (self.operator.box[:, 1] - self.operator.box[:, 0])
 
         def natural(term: Term) -> Array:
             _, k, alpha, a = term
             scale = float(np.prod(half ** -np.array(alpha, dtype=float))) * (0.5 * abs(h)) ** -a
-            return np.array([(MARCH.share if sum(alpha) else 1.0) * sizes[k] * scale])
+            return np.array(
+                [(TIME_STEPPING.spatial_term_weight if sum(alpha) else 1.0) * magnitudes[k] * scale]
+            )
 
         out = 0.0
-        for r, size in checks.at(t + h * at).judged(seen, natural):
+        for r, size in check_system.at(t + h * at).scaled_residuals(seen, natural):
             most = float(size.max(initial=0.0))
             if most > 0:
                 out = max(out, float(np.sqrt(np.mean(r**2))) / most)

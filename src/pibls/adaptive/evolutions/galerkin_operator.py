@@ -1,9 +1,9 @@
-r"""u(x, t) = Σ c_i(t) f_i(x) on any shape: the functions and points of an evolution in space.
+r"""Galerkin spaces u(x, t) = Σ c_i(t) f_i(x) on a domain of any shape, with the equations of an evolution.
 
-The functions are polynomials up to a degree, what corners bring (r^α, `diagnose.corners.singular`), and what
-decays away from holes (r⁻ⁿ, `diagnose.holes.holes`). On a shape they are nearly dependent: they are replaced
-by combinations that are orthonormal there, first those of the lower degrees, then what the last degrees add,
-so that the size of the latter says how well a function is resolved.
+The functions are polynomials up to a degree, corner singularities r^α (`analysis.corners`) and functions r⁻ⁿ
+that decay away from holes (`analysis.holes`). Restricted to the domain they are nearly dependent, so they are
+replaced by orthonormal combinations: first those of the lower degrees, then those that the highest degrees
+add. The coefficients of the latter measure how well a function is resolved.
 """
 
 from __future__ import annotations
@@ -16,267 +16,291 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from pibls.adaptive.evolution import Evolution, assigned
-from pibls.adaptive.evolutions.frozen_time import at_rest, mask_of
+from pibls.adaptive.evolution import Evolution, max_assignment
+from pibls.adaptive.evolutions.frozen_time import frozen_problem, mask_at_time
 from pibls.adaptive.singular.corner_functions import corner_functions
-from pibls.adaptive.thresholds import ROOMS
-from pibls.adaptive.validation.context import Bench
-from pibls.analysis.holes.holes import holes_of
+from pibls.adaptive.thresholds import GALERKIN
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.analysis.holes.enrichment import holes_of
 from pibls.arrays import Array, Mask, MultiIndex
-from pibls.assembly.evolutions.lines import Lines, Site, group_of
+from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem, Site, semidiscrete_statement
 from pibls.basis import Annular, Basis, JoinedBasis
-from pibls.basis.polynomials.degrees import DegreeBasis, degrees_of
-from pibls.basis.quasi import halton
-from pibls.caching import cached_property
-from pibls.deadline import go_on
+from pibls.basis.cube_points import halton
+from pibls.basis.polynomials.total_degree import TotalDegreeBasis, total_degree_indices
 from pibls.errors import ProblemError
 from pibls.geometry import Boundary, Domain, box_of, faces_of, space_of, time_of
-from pibls.geometry.integrals.gauss import Rule
-from pibls.geometry.integrals.quadrature import rule_boundary, rule_inside
+from pibls.geometry.integrals.gauss import QuadratureRule
+from pibls.geometry.integrals.quadrature import boundary_rule, interior_rule
 from pibls.linalg.panels import qr
 from pibls.problem import Region
-from pibls.problem.forms.lowering import Residual
+from pibls.problem.forms.compilation import Residual
 from pibls.problem.regions.points import Points
+from pibls.runtime.caching import cached_property
+from pibls.runtime.deadline import check_deadline
 
 
 @dataclass(frozen=True)
-class Room:
-    """Orthonormal functions on a shape, with the rows of an evolution and those that judge it."""
+class GalerkinSpace:
+    """Orthonormal functions on a domain, with the equations at quadrature points and at check points."""
 
     degree: int
     basis: Basis
-    turn: Any = field(repr=False)
-    """From coefficients of the orthonormal functions to those of the basis, (N, n); sparse on a box."""
-    plain: bool
-    """Whether they are orthonormal to rounding."""
-    low: int
-    """How many of them the lower degrees make."""
+    transform: Any = field(repr=False)
+    """Matrix (N, n) from coefficients of the orthonormal functions to those of the basis; sparse on a box."""
+    is_orthonormal: bool
+    """Whether the functions are orthonormal up to rounding, as Legendre polynomials on a box."""
+    low_degree_count: int
+    """Number of functions spanned by the lower degrees; the rest belongs to the highest two."""
     weights: Array = field(repr=False)
-    """Of the points inside."""
+    """Quadrature weights of the interior points."""
     values: Array = field(repr=False)
-    """The functions there, (points, n)."""
+    """The functions at the interior points, (points, n)."""
     points: Array = field(repr=False)
-    lines: Lines = field(repr=False)
-    wall_weights: Array = field(repr=False)
-    checks: Lines = field(repr=False)
-    seen: Array = field(repr=False)
-    """The functions at the points that judge, (points, n)."""
+    system: SemidiscreteSystem = field(repr=False)
+    boundary_weights: Array = field(repr=False)
+    check_system: SemidiscreteSystem = field(repr=False)
+    check_values: Array = field(repr=False)
+    """The functions at the check points, (points, n)."""
 
     @property
     def functions(self) -> int:
-        return int(self.turn.shape[1])
+        return int(self.transform.shape[1])
 
     @cached_property
     def _fit(self) -> Array:
-        """(n, points). The functions, evaluated, are orthonormal but for rounding over `ROOMS.dependent`: a
-        fit does not mind, while inner products would give that much of a function to the last degrees."""
-        if self.plain:
+        """Projection of values at the points, (n, points).
+
+        The evaluated functions are orthonormal only up to rounding over `GALERKIN.dependence_tolerance`. A
+        least-squares fit tolerates this; inner products would assign that share to the highest degrees.
+        """
+        if self.is_orthonormal:
             return self.values.T * self.weights
-        go_on(__name__)
+        check_deadline(__name__)
         roots = np.sqrt(self.weights)
         Q, R = qr(roots[:, None] * self.values)
         return np.asarray(linalg.solve_triangular(R, Q.T * roots, check_finite=False))
 
     def coefficients(self, values: Array) -> Array:
-        """Values (…, points) ↦ coefficients (…, n): what is orthogonal to the functions is left out."""
+        """Return the coefficients (…, n) of the projection of values (…, points)."""
         return np.asarray(values @ self._fit.T)
 
     def at(self, X: Array) -> Array:
-        """The functions at points in space, (N, n)."""
-        return np.asarray(self.basis.jets(X, [(0,) * X.shape[1]])[0] @ self.turn)
+        """Return the functions at points X (N, d) in space, (N, n)."""
+        return np.asarray(self.basis.jets(X, [(0,) * X.shape[1]])[0] @ self.transform)
 
 
 @dataclass(frozen=True)
-class RoomPlaces:
-    """Turns an evolution on a shape and a degree into functions and rows."""
+class GalerkinOperator:
+    """Builds the Galerkin space of a given degree for an evolution."""
 
-    bench: Bench
-    space: Domain
+    context: ValidationContext
+    spatial_domain: Domain
     equations: tuple[Residual, ...]
     conditions: tuple[Residual, ...]
-    order: tuple[int, ...]
-    """For each equation the unknown that it determines; none where some have no rate."""
-    extra: tuple[tuple[Basis, Array], ...]
-    """What corners bring, and the power of each function."""
+    matched_unknowns: tuple[int, ...]
+    """For each equation the unknown it determines; empty if some unknown has no time derivative."""
+    corner_parts: tuple[tuple[Basis, Array], ...]
+    """Bases of corner singularities, and the power of each function."""
     holes: tuple[tuple[float, float, float], ...]
-    """Centres of holes, with radii."""
+    """Centre and radius (x, y, r) of each hole."""
 
     @property
     def evolution(self) -> Evolution:
-        found = self.bench.evolution
+        found = self.context.evolution
         assert found is not None
         return found
 
     @cached_property
     def box(self) -> Array:
-        return box_of(self.space)
+        return box_of(self.spatial_domain)
 
     @classmethod
-    def of(cls, bench: Bench) -> RoomPlaces | None:
-        """None where this is no evolution of that kind."""
-        e, lowered = bench.evolution, bench.lowered
-        if e is None or time_of(bench.domain) is None or e.axis != lowered.dimension - 1:
+    def of(cls, context: ValidationContext) -> GalerkinOperator | None:
+        """Return the operator of a problem; None if this method cannot discretize it."""
+        e, compiled = context.evolution, context.compiled
+        if e is None or time_of(context.domain) is None or e.axis != compiled.dimension - 1:
             return None
-        if lowered.dimension not in ROOMS.spare:
+        if compiled.dimension not in GALERKIN.extra_quadrature_nodes:
             return None
-        if any(axis != e.axis for axis, _ in lowered.interfaces.planes):
+        if any(axis != e.axis for axis, _ in compiled.interfaces.planes):
             return None
         inside, conditions = [], []
-        for i, r in enumerate(lowered.residuals):
-            if r.region.is_sum or r.region.period is not None or r.region.sites > 1:
+        for i, r in enumerate(compiled.residuals):
+            if r.region.is_integral or r.region.periodic_axis is not None or r.region.sites > 1:
                 return None
-            if r.region.is_inside:
+            if r.region.is_interior:
                 inside.append(r)
-            elif i in e.beginning:
+            elif i in e.initial_conditions:
                 if not e.is_given_by(r):
                     return None
-            elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.jets):
+            elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.derivatives):
                 return None
             else:
                 conditions.append(r)
-        order = _order(inside, e, lowered.unknowns) if all(e.orders) else ()
-        space = space_of(bench.domain)
+        matched_unknowns = _match_unknowns(inside, e, compiled.unknowns) if all(e.orders) else ()
+        spatial_domain = space_of(context.domain)
         if (
-            order is None
-            or len(inside) != lowered.unknowns
-            or not all(_rests(r.region, space, e) for r in conditions)
+            matched_unknowns is None
+            or len(inside) != compiled.unknowns
+            or not all(_is_time_independent(r.region, spatial_domain, e) for r in conditions)
         ):
             return None
-        still = at_rest(lowered, e.beginning, e.start)
-        flat = lowered.dimension == 3
-        extra = corner_functions(still, space) if flat else ()
-        holes = tuple(c for hole in holes_of(still, space).holes for c in hole.centres) if flat else ()
-        return cls(bench, space, tuple(inside), tuple(conditions), order, extra, holes)
+        frozen = frozen_problem(compiled, e.initial_conditions, e.start)
+        is_planar = compiled.dimension == 3
+        corner_parts = corner_functions(frozen, spatial_domain) if is_planar else ()
+        holes = (
+            tuple(c for hole in holes_of(frozen, spatial_domain).holes for c in hole.centres)
+            if is_planar
+            else ()
+        )
+        return cls(
+            context, spatial_domain, tuple(inside), tuple(conditions), matched_unknowns, corner_parts, holes
+        )
 
     def columns(self, degree: int) -> int:
-        """How many functions of all unknowns there are."""
+        """Return the number of functions of all unknowns at a degree."""
         d = len(self.box)
-        more = sum(len(powers) for _, powers in self.extra)
-        more += sum(Annular((a, b), r, *_around(degree)).size for a, b, r in self.holes)
-        return (math.comb(degree + d, d) + more) * self.bench.lowered.unknowns
+        more = sum(len(powers) for _, powers in self.corner_parts)
+        more += sum(Annular((a, b), r, *_hole_orders(degree)).size for a, b, r in self.holes)
+        return (math.comb(degree + d, d) + more) * self.context.compiled.unknowns
 
-    def room(self, degree: int) -> Room:
-        """The functions up to a degree, and the rows."""
+    def space(self, degree: int) -> GalerkinSpace:
+        """Return the Galerkin space of a degree."""
         basis, powers = self._functions(degree)
-        inside = self._inside(degree, basis.size)
+        inside = self._interior_rule(degree, basis.size)
         table = basis.jets(inside.points, [(0,) * len(self.box)])[0]
         last = powers > degree - 2
-        # Legendre's polynomials are orthogonal on all of their box.
-        plain = not self.extra and not self.holes and self._is_box(inside)
-        turn, low = (
-            _scaled(table, inside.weights, last) if plain else _orthonormal(table, inside.weights, last)
+        # Legendre polynomials are orthogonal on the whole box.
+        is_orthonormal = not self.corner_parts and not self.holes and self._is_box(inside)
+        transform, low_degree_count = (
+            _normalized(table, inside.weights, last)
+            if is_orthonormal
+            else _orthonormal(table, inside.weights, last)
         )
-        n = turn.shape[1]
-        lowered, e = self.bench.lowered, self.evolution
-        site = self._site(inside.points, basis, turn)
-        groups = [group_of(r, (site,), np.zeros_like(site.points), e.axis) for r in self.equations]
+        n = transform.shape[1]
+        compiled, e = self.context.compiled, self.evolution
+        site = self._site(inside.points, basis, transform)
+        groups = [
+            semidiscrete_statement(r, (site,), np.zeros_like(site.points), e.axis) for r in self.equations
+        ]
         weights = []
-        between = self._judging(basis, turn, n)
-        judging = [group_of(r, (between,), np.zeros_like(between.points), e.axis) for r in self.equations]
+        check_site = self._check_site(basis, transform, n)
+        check_groups = [
+            semidiscrete_statement(r, (check_site,), np.zeros_like(check_site.points), e.axis)
+            for r in self.equations
+        ]
         for r in self.conditions:
-            go_on(__name__)
-            rule = self._on(r.region, degree)
-            for target, chosen in ((groups, rule), (judging, self._on(r.region, degree + 3))):
+            check_deadline(__name__)
+            rule = self._boundary_rule(r.region, degree)
+            for target, chosen in ((groups, rule), (check_groups, self._boundary_rule(r.region, degree + 3))):
                 lifted = np.column_stack([chosen.normals, np.zeros(len(chosen.normals))])
-                target.append(group_of(r, (self._site(chosen.points, basis, turn),), lifted[None], e.axis))
+                target.append(
+                    semidiscrete_statement(
+                        r, (self._site(chosen.points, basis, transform),), lifted[None], e.axis
+                    )
+                )
             weights.append(rule.weights)
-        extent = (1, lowered.unknowns, n)
+        extent = (1, compiled.unknowns, n)
         highest = max(e.orders)
-        lines = Lines(*extent, tuple(groups), highest)
-        checks = Lines(*extent, tuple(judging), highest)
+        system = SemidiscreteSystem(*extent, tuple(groups), highest)
+        check_system = SemidiscreteSystem(*extent, tuple(check_groups), highest)
         zero = (0,) * len(self.box)
-        return Room(
+        return GalerkinSpace(
             degree,
             basis,
-            turn,
-            plain,
-            low,
+            transform,
+            is_orthonormal,
+            low_degree_count,
             inside.weights,
             site.tables(zero)[0],
             inside.points,
-            lines,
+            system,
             np.concatenate([np.empty(0), *weights]),
-            checks,
-            between.tables(zero)[0],
+            check_system,
+            check_site.tables(zero)[0],
         )
 
     def _functions(self, degree: int) -> tuple[Basis, Array]:
-        """The functions, and the degree or power of each."""
+        """Return the basis, and the degree or power of each function."""
         box = self.box
         d = len(box)
-        parts: list[Basis] = [DegreeBasis(degree, box.mean(axis=1), 0.5 * (box[:, 1] - box[:, 0]))]
-        powers = [degrees_of(degree, d).sum(axis=1).astype(float)]
+        parts: list[Basis] = [TotalDegreeBasis(degree, box.mean(axis=1), 0.5 * (box[:, 1] - box[:, 0]))]
+        powers = [total_degree_indices(degree, d).sum(axis=1).astype(float)]
         rng = np.random.default_rng(0)
-        for basis, found in self.extra:
+        for basis, found in self.corner_parts:
             parts.append(basis)
             powers.append(np.minimum(found, degree - 2.0))
         for a, b, r in self.holes:
-            around = Annular((a, b), r, *_around(degree))
+            around = Annular((a, b), r, *_hole_orders(degree))
             parts.append(around.draw(box, rng))
-            powers.append(_powers_around(around))
+            powers.append(_hole_degrees(around))
         return (parts[0] if len(parts) == 1 else JoinedBasis(tuple(parts))), np.concatenate(powers)
 
-    def _inside(self, degree: int, functions: int) -> Rule:
-        n = degree + ROOMS.spare[self.bench.lowered.dimension]
+    def _interior_rule(self, degree: int, functions: int) -> QuadratureRule:
+        n = degree + GALERKIN.extra_quadrature_nodes[self.context.compiled.dimension]
         while True:
-            rule = rule_inside(self.space, n)
-            if len(rule.weights) >= ROOMS.dense * functions:
+            rule = interior_rule(self.spatial_domain, n)
+            if len(rule.weights) >= GALERKIN.min_points_per_function * functions:
                 return rule
             n = int(1.2 * n) + 1
 
-    def _is_box(self, inside: Rule) -> bool:
+    def _is_box(self, inside: QuadratureRule) -> bool:
         volume = float(np.prod(self.box[:, 1] - self.box[:, 0]))
         return math.isclose(float(inside.weights.sum()), volume, rel_tol=1e-12)
 
-    def _on(self, region: Region, degree: int) -> Rule:
-        """Points and weights of a part of the boundary."""
+    def _boundary_rule(self, region: Region, degree: int) -> QuadratureRule:
+        """Return a quadrature rule on a part of the boundary."""
         e = self.evolution
-        spots = region.spots(self.bench.domain)
+        spots = region.isolated_points(self.context.domain)
         if len(spots) and region.plane() is None and not region.is_boundary:
-            return Rule.inside(spots[:1, :-1], np.ones(1))
-        moment = 0.5 * (e.start + e.stop)
+            return QuadratureRule.interior(spots[:1, :-1], np.ones(1))
+        mid_time = 0.5 * (e.start + e.stop)
 
         def keep(found: Boundary) -> Mask:
-            return mask_of(region, found, moment)
+            return mask_at_time(region, found, mid_time)
 
         try:
-            return rule_boundary(self.space, degree + ROOMS.spare[self.bench.lowered.dimension], keep)
+            return boundary_rule(
+                self.spatial_domain,
+                degree + GALERKIN.extra_quadrature_nodes[self.context.compiled.dimension],
+                keep,
+            )
         except ProblemError:
-            n = int(ROOMS.dense * 6 * degree ** (len(self.box) - 1))
-            placed = region.place(self.bench.domain, Points(n, n, n), np.random.default_rng(degree))
+            n = int(GALERKIN.min_points_per_function * 6 * degree ** (len(self.box) - 1))
+            placed = region.sample(self.context.domain, Points(n, n, n), np.random.default_rng(degree))
             points, normals = placed.sites[0][:, :-1], placed.normals[:, :-1]
-            return Rule(points, np.full(len(points), 1.0 / max(len(points), 1)), normals)
+            return QuadratureRule(points, np.full(len(points), 1.0 / max(len(points), 1)), normals)
 
-    def _judging(self, basis: Basis, turn: Any, n: int) -> Site:
-        """Points between those where the equations are held."""
+    def _check_site(self, basis: Basis, transform: Any, n: int) -> Site:
+        """Return check points, distinct from the quadrature points."""
         U = halton(2 * n + 64, len(self.box), np.random.default_rng(n))
         X = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * U
-        return self._site(X[np.asarray(self.space.contains(X), dtype=bool)], basis, turn)
+        return self._site(X[np.asarray(self.spatial_domain.contains(X), dtype=bool)], basis, transform)
 
-    def _site(self, X: Array, basis: Basis, turn: Any) -> Site:
+    def _site(self, X: Array, basis: Basis, transform: Any) -> Site:
         lifted = np.column_stack([X, np.zeros(len(X))])
-        return Site(None, lifted[None], _tables(X, basis, turn))
+        return Site(None, lifted[None], _tables(X, basis, transform))
 
 
-def _tables(X: Array, basis: Basis, turn: Any) -> Callable[[MultiIndex], Array]:
+def _tables(X: Array, basis: Basis, transform: Any) -> Callable[[MultiIndex], Array]:
     known: dict[MultiIndex, Array] = {}
 
     def tables(alpha: MultiIndex) -> Array:
         if alpha not in known:
-            go_on(__name__)
-            known[alpha] = (basis.jets(X, [alpha])[0] @ turn)[None]
+            check_deadline(__name__)
+            known[alpha] = (basis.jets(X, [alpha])[0] @ transform)[None]
         return known[alpha]
 
     return tables
 
 
-def _around(degree: int) -> tuple[int, int]:
-    """Orders and depth of the functions around a hole."""
+def _hole_orders(degree: int) -> tuple[int, int]:
+    """Return the orders and the depth of the functions around a hole."""
     return max(degree // 2, 3), min(max(degree // 6, 2), 4)
 
 
-def _powers_around(spec: Annular) -> Array:
-    """The order of each function around a hole, as its tables have them."""
+def _hole_degrees(spec: Annular) -> Array:
+    """Return the degree of each function around a hole, in the order of the basis."""
     out: list[int] = []
     for q in range(spec.depth + 1):
         out += 2 * [n + q for n in range(1, spec.orders + 1)]
@@ -286,70 +310,71 @@ def _powers_around(spec: Annular) -> Array:
     return 2.0 * np.array(out, dtype=float)
 
 
-def _scaled(table: Array, weights: Array, last: Mask) -> tuple[Any, int]:
-    """The same where the functions are orthogonal; by their degree, the last ones are last."""
+def _normalized(table: Array, weights: Array, last: Mask) -> tuple[Any, int]:
+    """Return what `_orthonormal` does for functions that are orthogonal and ordered by degree."""
     size = np.sqrt(weights @ table**2)
     return sparse.diags_array(1.0 / size).tocsr(), int(np.count_nonzero(~last))
 
 
 def _orthonormal(table: Array, weights: Array, last: Mask) -> tuple[Array, int]:
-    """T and how many come first: A T has orthonormal columns, those of the functions not ``last`` first."""
+    """Return T with orthonormal table @ T, and how many columns span the functions not in ``last``."""
     A = table * np.sqrt(weights)[:, None]
     scale = np.linalg.norm(A, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     A = A / scale
     first, then = np.flatnonzero(~last), np.flatnonzero(last)
-    Q, T, size = _independent(A[:, first], None)
+    Q, T, size = _orthonormal_columns(A[:, first], None)
     rest = A[:, then]
     along = np.zeros((Q.shape[1], len(then)))
-    for _ in range(2):  # once more for what rounding left
+    for _ in range(2):  # the second pass removes rounding errors
         more = Q.T @ rest
         rest = rest - Q @ more
         along += more
-    _, S, _ = _independent(rest, size)
-    low = T.shape[1]
-    out = np.zeros((len(last), low + S.shape[1]))
-    out[first, :low] = T
-    out[then, low:] = S
-    out[first, low:] = -T @ (along @ S)
-    return out / scale[:, None], low
+    _, S, _ = _orthonormal_columns(rest, size)
+    low_degree_count = T.shape[1]
+    out = np.zeros((len(last), low_degree_count + S.shape[1]))
+    out[first, :low_degree_count] = T
+    out[then, low_degree_count:] = S
+    out[first, low_degree_count:] = -T @ (along @ S)
+    return out / scale[:, None], low_degree_count
 
 
-def _independent(A: Array, size: float | None) -> tuple[Array, Array, float]:
-    """Q = A T with orthonormal columns that span A, but for what is as good as dependent; the size of A."""
-    go_on(__name__)
+def _orthonormal_columns(A: Array, size: float | None) -> tuple[Array, Array, float]:
+    """Return Q = A T with orthonormal columns that span A without nearly dependent columns, T, and a size of
+    A."""
+    check_deadline(__name__)
     Q, R = qr(A)
-    go_on(__name__)
-    P, R, order = linalg.qr(R, mode="economic", pivoting=True, check_finite=False)
+    check_deadline(__name__)
+    P, R, pivots = linalg.qr(R, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))
     size = float(diagonal[0]) if size is None else size
-    rank = int(np.count_nonzero(diagonal > ROOMS.dependent * size))
+    rank = int(np.count_nonzero(diagonal > GALERKIN.dependence_tolerance * size))
     T = np.zeros((A.shape[1], rank))
-    T[order[:rank]] = linalg.solve_triangular(R[:rank, :rank], np.eye(rank), check_finite=False)
+    T[pivots[:rank]] = linalg.solve_triangular(R[:rank, :rank], np.eye(rank), check_finite=False)
     return np.asarray(Q @ P[:, :rank]), T, size
 
 
-def _order(inside: list[Residual], e: Evolution, unknowns: int) -> tuple[int, ...] | None:
-    """For each equation the unknown whose highest rate it has; None where that is not one each."""
+def _match_unknowns(inside: list[Residual], e: Evolution, unknowns: int) -> tuple[int, ...] | None:
+    """Match each equation to an unknown whose highest time derivative it contains; None if impossible."""
     if len(inside) != unknowns:
         return None
     has = np.zeros((unknowns, unknowns))
     for i, r in enumerate(inside):
-        for j in r.jets:
+        for j in r.derivatives:
             if j.alpha[e.axis] == e.orders[j.unknown]:
                 has[i, j.unknown] = 1.0
-    chosen = assigned(has)
+    chosen = max_assignment(has)
     return chosen if all(row[k] for row, k in zip(has, chosen, strict=True)) else None
 
 
-def _rests(region: Region, space: Domain, e: Evolution) -> bool:
-    """Whether a condition holds at the same places at every time."""
+def _is_time_independent(region: Region, spatial_domain: Domain, e: Evolution) -> bool:
+    """Whether a condition holds on the same part of the boundary at all times."""
     if not region.is_boundary and region.plane() is None:
         return True
     rng = np.random.default_rng(0)
-    for face in faces_of(space):
+    for face in faces_of(spatial_domain):
         found = face.at(rng.random((64, face.dimension)), rng)
-        masks = [mask_of(region, found, t) for t in np.linspace(e.start, e.stop, 7)[1:-1]]
+        masks = [mask_at_time(region, found, t) for t in np.linspace(e.start, e.stop, 7)[1:-1]]
         if any(not np.array_equal(masks[0], m) for m in masks[1:]):
             return False
     return True

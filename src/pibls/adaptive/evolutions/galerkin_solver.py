@@ -1,7 +1,7 @@
-r"""P r(Σ c_i(t) f_i) = 0 at the moments of one window: Newton's method on any shape.
+r"""Newton's method for one time window of a Galerkin method: P r(Σ c_i(t) f_i) = 0 at the collocation times.
 
-The rows at the points are made square (`system.evolutions.projected`). A linear evolution whose
-coefficients rest keeps the factors of its matrix.
+The projection P makes the rows at the points square (`assembly.evolutions.galerkin_projection`). A linear
+evolution with constant coefficients keeps its matrix factors.
 """
 
 from __future__ import annotations
@@ -13,165 +13,183 @@ from typing import cast
 
 import numpy as np
 
-from pibls.adaptive.evolutions.contraction import Contraction, extended, series_of, start_from
-from pibls.adaptive.evolutions.galerkin_operator import Room, RoomPlaces
-from pibls.adaptive.evolutions.time_stepping import Course, NoWindowError, left_by_newton
+from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator, GalerkinSpace
+from pibls.adaptive.evolutions.newton_convergence import (
+    NewtonConvergence,
+    extrapolate,
+    newton_start,
+    time_coefficients,
+)
+from pibls.adaptive.evolutions.time_stepping import TimeInterval, WindowFailedError, newton_tolerance
 from pibls.adaptive.evolutions.trajectory import Window
-from pibls.adaptive.thresholds import MARCH, ROOMS
+from pibls.adaptive.thresholds import GALERKIN, TIME_STEPPING
 from pibls.arrays import Array
-from pibls.assembly.evolutions.lines import Moments
-from pibls.assembly.evolutions.projected import Projection, untested
-from pibls.basis.polynomials.evolving import EvolvingBasis
-from pibls.linalg.shifted import Dense, Shifted
-from pibls.nonlinear.stages import Stages
-from pibls.spaces import Whole
+from pibls.assembly.evolutions.galerkin_projection import GalerkinProjection, unprojected
+from pibls.assembly.evolutions.semidiscrete import SystemAtTimes
+from pibls.basis.polynomials.space_time import SpaceTimeBasis
+from pibls.linalg.shifted import DensePencil, ShiftedFactorization
+from pibls.nonlinear.radau_stages import RadauStages
+from pibls.spaces import SingleDomainSpace
 
 Squaring = Callable[[Array], Array]
-"""Rows at points ↦ as many as there are functions."""
+"""Map of rows at points to as many rows as there are functions."""
 
 
 @dataclass(frozen=True)
-class RoomState:
-    """Where a window begins: ∂_t^a of all coefficients, (rates, 1, unknowns, n)."""
+class GalerkinState:
+    """State at the start of a window: ∂_t^a of all coefficients, (time derivatives, 1, unknowns, n)."""
 
-    room: Room
+    space: GalerkinSpace
     rates: Array
 
 
 @dataclass
-class RoomFactors:
-    """The factored matrix of a window, for those that follow."""
+class GalerkinFactors:
+    """Factored matrix of a window, reused by later windows."""
 
-    room: Room
+    space: GalerkinSpace
     h: float
     weights: list[Array]
     rows: Squaring
     parts: tuple[Array, ...]
-    solver: Shifted
+    solver: ShiftedFactorization
 
 
 @dataclass
-class RoomSolver:
-    """Solves one window after another."""
+class GalerkinSolver:
+    """Solves the equations of time windows, reusing matrix factors."""
 
-    places: RoomPlaces
-    stages: Stages
-    tail: float
-    """What a window may leave."""
-    steps: int = 0
-    factors: RoomFactors | None = None
-    last: tuple[Room, Array, float, float] | None = None
-    """The last window: its coefficients in space and time, start and stop."""
+    operator: GalerkinOperator
+    stages: RadauStages
+    tail_tolerance: float
+    """Tolerance of the spectral tails, from which the Newton tolerance follows."""
+    newton_steps: int = 0
+    factors: GalerkinFactors | None = None
+    previous: tuple[GalerkinSpace, Array, float, float] | None = None
+    """The last window: its space, its coefficients in space and time, start and stop."""
 
-    def window(self, state: RoomState, U: Array, t: float, stop: float) -> Window:
-        """The window as a function of space and time."""
-        room, st, e = state.room, self.stages, self.places.evolution
+    def window(self, state: GalerkinState, U: Array, t: float, stop: float) -> Window:
+        """Return the window as a function of space and time."""
+        space, st, e = state.space, self.stages, self.operator.evolution
         series = self.series(state, U)
-        self.last = room, series, t, stop
+        self.previous = space, series, t, stop
         if not e.forward:
             series = series * (-1.0) ** np.arange(series.shape[-1])
-        basis = EvolvingBasis(
-            room.basis, st.count + 1, np.array([0.5 * (t + stop)]), np.array([0.5 * abs(stop - t)])
+        basis = SpaceTimeBasis(
+            space.basis, st.count + 1, np.array([0.5 * (t + stop)]), np.array([0.5 * abs(stop - t)])
         )
-        w = np.concatenate([(room.turn @ part).ravel() for part in series[0]])
-        return Window(Whole.shared(basis, self.places.bench.lowered.unknowns), w, t, stop, math.nan)
+        w = np.concatenate([(space.transform @ part).ravel() for part in series[0]])
+        return Window(
+            SingleDomainSpace.shared(basis, self.operator.context.compiled.unknowns), w, t, stop, math.nan
+        )
 
-    def series(self, state: RoomState, U: Array) -> Array:
-        """Coefficients in time of every coefficient in space, (1, unknowns, n, s + 1)."""
-        return series_of(self.stages, state.rates[0], U, self.places.evolution.orders)
+    def series(self, state: GalerkinState, U: Array) -> Array:
+        """Return the Legendre coefficients in time of each coefficient in space, (1, unknowns, n, s + 1)."""
+        return time_coefficients(self.stages, state.rates[0], U, self.operator.evolution.orders)
 
-    def solve(self, state: RoomState, t: float, stop: float, sizes: Array) -> tuple[Array, Array]:
-        """The coefficients at all moments (1, unknowns, n, s), and the rates at the end.
+    def solve(self, state: GalerkinState, t: float, stop: float, magnitudes: Array) -> tuple[Array, Array]:
+        """Return the coefficients at the collocation times (1, unknowns, n, s) and the final derivatives.
 
-        ``sizes`` is how large each unknown was before. Raises a `NoWindowError`.
+        ``magnitudes`` is max abs(u) of each unknown so far. Raises `WindowFailedError`.
         """
-        st, h, room = self.stages, stop - t, state.room
-        lines = room.lines
-        course = Course.of(self.places.evolution, self.places.bench.lowered)
-        moments = lines.at(course.moments(t, stop, st.nodes))
-        shape = (1, lines.unknowns, lines.functions, st.count)
+        st, h, space = self.stages, stop - t, state.space
+        system = space.system
+        time_interval = TimeInterval.of(self.operator.evolution, self.operator.context.compiled)
+        at_times = system.at(time_interval.collocation_times(t, stop, st.nodes))
+        shape = (1, system.unknowns, system.functions, st.count)
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
-        if not lines.is_linear:
-            U = self._continued(state, t, stop, U, sizes)
+        if not system.is_linear:
+            U = self._extrapolated(state, t, stop, U, magnitudes)
         old, fresh = self.factors, False
         if (
             old is None
-            or old.room is not room
+            or old.space is not space
             or not math.isclose(old.h, h, rel_tol=1e-9)
-            or (lines.is_linear and not moments.has_operator(old.weights))
+            or (system.is_linear and not at_times.has_coefficients(old.weights))
         ):
             old = None
-        size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
-        going = Contraction()
-        for step in range(MARCH.steps):
-            rates = st.rates(U, state.rates, lines.highest, h)
+        size = max(float(np.abs(U).max()), float(magnitudes.max(initial=0.0)), 1e-300)
+        convergence = NewtonConvergence()
+        for step in range(TIME_STEPPING.max_newton_steps):
+            rates = st.time_derivatives(U, state.rates, system.time_order, h)
             if old is None:
-                old, fresh = self._factored(moments, rates, room, h), True
-            rests = lines.is_linear and moments.has_operator(old.weights)
-            R = old.rows(moments.residual(rates))
+                old, fresh = self._factored(at_times, rates, space, h), True
+            is_constant = system.is_linear and at_times.has_coefficients(old.weights)
+            R = old.rows(at_times.residual(rates))
             if not np.isfinite(R).all():
-                raise NoWindowError
-            change = st.together(old.solver.solve(st.apart(R))).reshape(shape)
+                raise WindowFailedError
+            change = st.from_eigenbasis(old.solver.solve(st.to_eigenbasis(R))).reshape(shape)
             if step == 0:
-                going.ratio = 1e-9 if rests else 0.1
-            going.hear(float(np.abs(change).max()))
-            self.steps += 1
+                convergence.ratio = 1e-9 if is_constant else 0.1
+            convergence.record_step(float(np.abs(change).max()))
+            self.newton_steps += 1
             U = U - change
-            size = max(size, float(np.abs(U).max()))  # what begins with 0 has none before
-            enough = left_by_newton(self.tail) * size
-            if going.is_there(enough) or going.is_rounding(1e3 * enough + 1e-11 * size):
+            size = max(size, float(np.abs(U).max()))  # zero initial data have no magnitude before
+            enough = newton_tolerance(self.tail_tolerance) * size
+            if convergence.has_converged(enough) or convergence.is_rounding(1e3 * enough + 1e-11 * size):
                 break
-            old = None if going.wants_another(fresh) else old
+            old = None if convergence.needs_new_jacobian(fresh) else old
         else:
-            raise NoWindowError
-        rates = st.rates(U, state.rates, lines.highest, h)
-        return U, np.stack([r[..., -1] for r in rates[: lines.highest]])
+            raise WindowFailedError
+        rates = st.time_derivatives(U, state.rates, system.time_order, h)
+        return U, np.stack([r[..., -1] for r in rates[: system.time_order]])
 
-    def _factored(self, moments: Moments, rates: list[Array], room: Room, h: float) -> RoomFactors:
-        lines, old = moments.lines, self.factors
-        walls = lines.groups[len(self.places.equations) :]
-        still = all(a == 0 for g in walls for _, _, _, a in g.terms)
+    def _factored(
+        self, at_times: SystemAtTimes, rates: list[Array], space: GalerkinSpace, h: float
+    ) -> GalerkinFactors:
+        system, old = at_times.system, self.factors
+        conditions = system.statements[len(self.operator.equations) :]
+        is_stationary = all(a == 0 for g in conditions for _, _, _, a in g.terms)
         try:
             if (
                 old is not None
-                and old.room is room
-                and still
-                and lines.is_linear
-                and moments.has_operator(old.weights)
+                and old.space is space
+                and is_stationary
+                and system.is_linear
+                and at_times.has_coefficients(old.weights)
             ):
-                weights, rows, parts = old.weights, old.rows, old.parts  # another length, that is all
+                weights, rows, parts = old.weights, old.rows, old.parts  # only the window length differs
             else:
-                weights, rows, parts = self._squared(moments, rates, room, h)
-            shifts = self.stages.values / h
-            solver = Shifted.of(Dense(parts), shifts)
+                weights, rows, parts = self._squared(at_times, rates, space, h)
+            shifts = self.stages.eigenvalues / h
+            solver = ShiftedFactorization.of(DensePencil(parts), shifts)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
-            raise NoWindowError from None
-        self.factors = RoomFactors(room, h, weights, rows, parts, solver)
+            raise WindowFailedError from None
+        self.factors = GalerkinFactors(space, h, weights, rows, parts, solver)
         return self.factors
 
     def _squared(
-        self, moments: Moments, rates: list[Array], room: Room, h: float
+        self, at_times: SystemAtTimes, rates: list[Array], space: GalerkinSpace, h: float
     ) -> tuple[list[Array], Squaring, tuple[Array, ...]]:
-        """The coefficients of all rows, what makes the rows square, and the square matrices."""
-        operator = moments.slopes(rates)
-        whole = cast("Dense", operator.parts())  # of one cell
-        if not self.places.order:
-            return operator.weights, untested, whole.parts
-        equations = len(self.places.equations)
-        between = equations * len(room.points)
+        """Return the coefficients of all rows, the map that makes them square, and the square matrices."""
+        jacobian = at_times.mean_jacobian(rates)
+        whole = cast("DensePencil", jacobian.matrices())  # a single cell
+        if not self.operator.matched_unknowns:
+            return jacobian.weights, unprojected, whole.parts
+        equations = len(self.operator.equations)
+        between = equations * len(space.points)
         B = np.zeros_like(whole.parts[0][between:])
         for a, M in enumerate(whole.parts):
             B += abs(h) ** -a * M[between:]
-        ends = np.cumsum([0, *(g.rows for g in moments.lines.groups[equations:])]).tolist()
+        ends = np.cumsum([0, *(g.rows for g in at_times.system.statements[equations:])]).tolist()
         groups = tuple(map(slice, ends[:-1], ends[1:]))
-        tests = room.values * room.weights[:, None]
-        rows = Projection.of(tests, self.places.order, B, room.wall_weights, groups, ROOMS.unfelt)
-        return operator.weights, rows, tuple(rows(M) for M in whole.parts)
+        tests = space.values * space.weights[:, None]
+        rows = GalerkinProjection.of(
+            tests,
+            self.operator.matched_unknowns,
+            B,
+            space.boundary_weights,
+            groups,
+            GALERKIN.boundary_rank_tolerance,
+        )
+        return jacobian.weights, rows, tuple(rows(M) for M in whole.parts)
 
-    def _continued(self, state: RoomState, t: float, stop: float, held: Array, sizes: Array) -> Array:
-        """The last window's polynomials, a little further."""
-        if self.last is None or self.last[0] is not state.room:
-            return held
-        _, series, start, end = self.last
+    def _extrapolated(
+        self, state: GalerkinState, t: float, stop: float, constant: Array, magnitudes: Array
+    ) -> Array:
+        """Return the polynomials of the last window, extrapolated to this one."""
+        if self.previous is None or self.previous[0] is not state.space:
+            return constant
+        _, series, start, end = self.previous
         times = t + (stop - t) * self.stages.nodes
-        return start_from(extended(series, (start, end), times), held, sizes)
+        return newton_start(extrapolate(series, (start, end), times), constant, magnitudes)

@@ -1,4 +1,4 @@
-r"""∂_t^a u(x, t₀) = g_a(x): the coefficients in space that a window begins with."""
+r"""Initial state of a time window: coefficients in space of ∂_t^a u(x, t₀) = g_a(x)."""
 
 from __future__ import annotations
 
@@ -8,143 +8,154 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.adaptive.evolution import Evolution
-from pibls.adaptive.evolutions.line_mesh import Places
-from pibls.adaptive.evolutions.resolution import Resolution, coefficients_of
-from pibls.adaptive.evolutions.tails import natural_of, noise_of, spectra
-from pibls.adaptive.thresholds import BENCH, MARCH
-from pibls.adaptive.validation.data_scan import places_of
+from pibls.adaptive.evolutions.error_indicators import natural_scale, rounding_scale, space_tails
+from pibls.adaptive.evolutions.line_mesh import CollocationOperator
+from pibls.adaptive.evolutions.resolution import Resolution, to_coefficients
+from pibls.adaptive.thresholds import TIME_STEPPING, VALIDATION
+from pibls.adaptive.validation.data_scan import steep_data_points
 from pibls.arrays import Array, Numbers
-from pibls.assembly.evolutions.lines import Lines
-from pibls.caching import cached_property
-from pibls.problem.forms.lowering import LoweredProblem
+from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem
+from pibls.problem.forms.compilation import CompiledProblem
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True)
-class State:
-    """Where a window begins: ∂_t^a of all coefficients, (rates, cells, unknowns, n)."""
+class CollocationState:
+    """State at the start of a window: ∂_t^a of all coefficients, (time derivatives, cells, unknowns, n)."""
 
     resolution: Resolution
     rates: Array
 
 
 @dataclass(frozen=True)
-class Beginning:
+class InitialData:
     """The initial conditions of an evolution."""
 
-    places: Places
+    operator: CollocationOperator
 
-    def at(self, resolution: Resolution) -> State:
-        """∂_t^a u(x, t₀) from the initial conditions."""
-        e, lowered = self.places.evolution, self.places.bench.lowered
-        site = self.places.grid(resolution, resolution.raw)
+    def at(self, resolution: Resolution) -> CollocationState:
+        """Return the state that interpolates the initial data at a resolution."""
+        e, compiled = self.operator.evolution, self.operator.context.compiled
+        site = self.operator.grid(resolution, resolution.raw_sizes)
         cells, n, d = site.points.shape
         X = site.points.reshape(-1, d).copy()
         X[:, e.axis] = e.start
-        # What jumps at a face is taken from the cell's own side: Gauss's nodes lie inside.
-        values = given_at(lowered, e, X)
+        # Gauss nodes lie inside the cells, so data that jump at an interface are one-sided.
+        values = initial_values_at(compiled, e, X)
         rates = values.reshape(*values.shape[:2], cells, n).transpose(0, 2, 1, 3)
-        assert lowered.unknowns == rates.shape[2]
-        return State(resolution, coefficients_of(rates, resolution))
+        assert compiled.unknowns == rates.shape[2]
+        return CollocationState(resolution, to_coefficients(rates, resolution))
 
-    def unresolved(self, state: State) -> Array:
-        """What is left out of a beginning, relative: (cells, axes).
+    def unresolved_tails(self, state: CollocationState) -> Array:
+        """Return the relative part of the initial data that a state does not resolve: (cells, axes).
 
-        What none of its points has seen, is in no series: a narrow cloud is looked for between them.
+        The spectral tails miss narrow peaks between the nodes, so an interval is also scanned for them.
         """
-        across = spectra(state.resolution, state.rates)
-        if len(self.places.free) > 1:
-            return across
-        X, given = self._scanned
+        tails = space_tails(state.resolution, state.rates)
+        if len(self.operator.space_axes) > 1:
+            return tails
+        X, given = self._scanned_data
         cells = state.resolution.tree.locate(X)
-        off = np.abs(values_at(self.places, state, X, cells) - given)
-        sizes = np.maximum(np.abs(given).max(axis=2, keepdims=True), 1e-300)
-        missed = np.zeros(len(across))
-        np.maximum.at(missed, cells, (off / sizes).max(axis=(0, 1)))
-        return np.maximum(across, np.where(missed > MARCH.noise, missed, 0.0)[:, None])
+        difference = np.abs(values_at(self.operator, state, X, cells) - given)
+        magnitudes = np.maximum(np.abs(given).max(axis=2, keepdims=True), 1e-300)
+        missed = np.zeros(len(tails))
+        np.maximum.at(missed, cells, (difference / magnitudes).max(axis=(0, 1)))
+        return np.maximum(tails, np.where(missed > TIME_STEPPING.max_rounding_tail, missed, 0.0)[:, None])
 
     @cached_property
-    def _scanned(self) -> tuple[Array, Array]:
-        """Many places on a line, and what is given there."""
-        e, bench = self.places.evolution, self.places.bench
-        axis, box = self.places.free[0], bench.box
-        begun = [bench.lowered.residuals[i] for i in e.beginning]
-        steep = np.concatenate([places_of(r, bench.where.all, bench.domain)[:, axis] for r in begun])
-        even = box[axis, 0] + np.ptp(box[axis]) * (np.arange(BENCH.scanned) + 0.5) / BENCH.scanned
-        X = np.full((len(even) + len(steep), len(box)), e.start)
-        X[:, axis] = np.concatenate([even, steep])
-        return X, np.nan_to_num(given_at(self.places.bench.lowered, e, X))
+    def _scanned_data(self) -> tuple[Array, Array]:
+        """Points X on an interval, and the initial data there."""
+        e, context = self.operator.evolution, self.operator.context
+        axis, box = self.operator.space_axes[0], context.box
+        conditions = [context.compiled.residuals[i] for i in e.initial_conditions]
+        peaks = np.concatenate(
+            [steep_data_points(r, context.comparison_points.all, context.domain)[:, axis] for r in conditions]
+        )
+        even = (
+            box[axis, 0]
+            + np.ptp(box[axis]) * (np.arange(VALIDATION.scan_points) + 0.5) / VALIDATION.scan_points
+        )
+        X = np.full((len(even) + len(peaks), len(box)), e.start)
+        X[:, axis] = np.concatenate([even, peaks])
+        return X, np.nan_to_num(initial_values_at(self.operator.context.compiled, e, X))
 
-    def misfit(self, state: State, lines: Lines, t: float, known: Array) -> float:
-        """How far a beginning at a time is from what holds at the sides and between the cells, relative.
+    def incompatibility(
+        self, state: CollocationState, system: SemidiscreteSystem, t: float, known: Array
+    ) -> float:
+        """Return by how much a state violates boundary and continuity conditions at t, relative.
 
-        ``known`` is how large each unknown is, or becomes, elsewhere: next to a string at rest, what there
-        is of a pulse whose time has not come is nothing.
+        ``known`` is max abs(u) of each unknown, also at later times: the early tail of a pulse is negligible
+        relative to its maximum.
         """
-        e, found = self.places.evolution, state.resolution
+        e, found = self.operator.evolution, state.resolution
         rates = [r[..., None] for r in state.rates]
-        # What its series leaves out is larger in derivatives: no more is known of the beginning there.
-        noise = MARCH.uncertain[0] * max(float(spectra(found, state.rates).max()), 2.2e-16)
-        noise = min(noise, MARCH.uncertain[1])
-        sizes = np.maximum(np.abs(state.rates[0]).max(axis=(0, 2)), known)
+        # The truncation error of the series is larger in derivatives; it bounds what is known of them.
+        noise = TIME_STEPPING.derivative_uncertainty[0] * max(
+            float(space_tails(found, state.rates).max()), 2.2e-16
+        )
+        noise = min(noise, TIME_STEPPING.derivative_uncertainty[1])
+        magnitudes = np.maximum(np.abs(state.rates[0]).max(axis=(0, 2)), known)
         out = 0.0
         totals: dict[str, tuple[Array, Array]] = {}
-        for g in lines.groups[len(self.places.equations) :]:
+        for g in system.statements[len(self.operator.equations) :]:
             if all(a < e.orders[k] for _, k, _, a in g.terms):
-                natural = natural_of(self.places, found, sizes, math.inf, g)
-                alone = Lines(*lines.extent, (g,), lines.highest)
-                noisy = noise_of(self.places, found, noise * sizes, (math.inf, 1), g)
-                (judged,) = alone.at(np.array([t])).judged(rates, natural, noisy)
-                if g.weights is not None:  # its terms stand in several groups
+                natural = natural_scale(self.operator, found, magnitudes, math.inf, g)
+                alone = SemidiscreteSystem(*system.coefficient_shape, (g,), system.time_order)
+                rounding = rounding_scale(self.operator, found, noise * magnitudes, (math.inf, 1), g)
+                (scaled,) = alone.at(np.array([t])).scaled_residuals(rates, natural, rounding)
+                if g.weights is not None:  # the terms of an integral are spread over several groups
                     before = totals.get(g.name, (np.zeros(1), np.zeros(1)))
-                    judged = judged[0] + before[0], np.maximum(judged[1], before[1])
-                    totals[g.name] = judged
+                    scaled = scaled[0] + before[0], np.maximum(scaled[1], before[1])
+                    totals[g.name] = scaled
                     continue
-                out = max(out, _share(*judged))
-        return max(out, *(_share(*judged) for judged in totals.values())) if totals else out
+                out = max(out, _relative_residual(*scaled))
+        return max(out, *(_relative_residual(*scaled) for scaled in totals.values())) if totals else out
 
 
-def _share(r: Array, sizes: Array) -> float:
-    size = float(sizes.max(initial=0.0))
+def _relative_residual(r: Array, magnitudes: Array) -> float:
+    size = float(magnitudes.max(initial=0.0))
     return float(np.abs(r).max(initial=0.0)) / size if size > 0 else 0.0
 
 
-def given_at(lowered: LoweredProblem, e: Evolution, X: Array) -> Array:
-    """∂_t^a u at points of the start, (rates, unknowns, N): one small system at each of them."""
-    wanted = [(a, k) for k, order in enumerate(e.orders) for a in range(order)]
-    A = np.zeros((len(X), len(wanted), len(wanted)))
-    b = np.zeros((len(X), len(wanted)))
+def initial_values_at(compiled: CompiledProblem, e: Evolution, X: Array) -> Array:
+    """Solve the initial conditions for ∂_t^a u at points X, (time derivatives, unknowns, N)."""
+    columns = [(a, k) for k, order in enumerate(e.orders) for a in range(order)]
+    A = np.zeros((len(X), len(columns), len(columns)))
+    b = np.zeros((len(X), len(columns)))
     normals = np.zeros_like(X)
-    for row, i in enumerate(e.beginning):
-        r = lowered.residuals[i]
-        data = r.known_data(X)
+    for row, i in enumerate(e.initial_conditions):
+        r = compiled.residuals[i]
+        data = r.data_function_values(X)
         for j, c in zip(r.linear, r.coefficients(X, normals, data), strict=True):
-            A[:, row, wanted.index((j.alpha[e.axis], j.unknown))] += c
+            A[:, row, columns.index((j.alpha[e.axis], j.unknown))] += c
         b[:, row] = -r.rest(X, normals, data, np.empty((0, len(X))))
-    out = np.zeros((max(e.orders), lowered.unknowns, len(X)))
+    out = np.zeros((max(e.orders), compiled.unknowns, len(X)))
     found = np.linalg.solve(A, b[:, :, None])[:, :, 0]
-    for column, (a, k) in enumerate(wanted):
+    for column, (a, k) in enumerate(columns):
         out[a, k] = found[:, column]
     return out
 
 
-def values_at(places: Places, state: State, X: Array, cells: Numbers) -> Array:
-    """∂_t^a u at points of a line, each in its cell: (rates, unknowns, N)."""
-    spots = places.spots(X, cells, state.resolution)
-    table = spots.tables((0,) * len(places.free)).reshape(len(X), -1)
-    owners = np.zeros(len(X), dtype=np.intp) if spots.cells is None else spots.cells
+def values_at(operator: CollocationOperator, state: CollocationState, X: Array, cells: Numbers) -> Array:
+    """Evaluate a state at points of an interval, each in its cell: (time derivatives, unknowns, N)."""
+    site = operator.point_site(X, cells, state.resolution)
+    table = site.tables((0,) * len(operator.space_axes)).reshape(len(X), -1)
+    owners = np.zeros(len(X), dtype=np.intp) if site.cells is None else site.cells
     return np.asarray(np.einsum("xn,axkn->akx", table, state.rates[:, owners]))
 
 
-def moved(places: Places, state: State, resolution: Resolution) -> State:
-    """The same functions at another resolution."""
+def change_resolution(
+    operator: CollocationOperator, state: CollocationState, resolution: Resolution
+) -> CollocationState:
+    """Return the state interpolated to another resolution."""
     if state.resolution == resolution:
         return state
-    site = places.grid(resolution, resolution.raw)
+    site = operator.grid(resolution, resolution.raw_sizes)
     X = site.points.reshape(-1, site.points.shape[-1])
     old = state.resolution
     if len(old.sizes) > 1:
-        values = places.values(state.rates, old, resolution)
-        return State(resolution, coefficients_of(values, resolution))
-    values = values_at(places, state, X, old.tree.locate(X))
+        values = operator.values(state.rates, old, resolution)
+        return CollocationState(resolution, to_coefficients(values, resolution))
+    values = values_at(operator, state, X, old.tree.locate(X))
     values = values.reshape(*values.shape[:2], len(resolution.tree), -1).transpose(0, 2, 1, 3)
-    return State(resolution, coefficients_of(values, resolution))
+    return CollocationState(resolution, to_coefficients(values, resolution))

@@ -1,7 +1,7 @@
-r"""u(x, t) = Σ c_i(t) f_i(x) in each cell: the points and functions of an evolution in space.
+r"""Collocation in space, u(x, t) = Σ c_i(t) f_i(x): functions, points and equations of an evolution on a box.
 
-On a line a chain of cells with polynomials, or, where the solution repeats itself, waves with whole
-wavenumbers and no cells; in the plane one piece, polynomials or waves along each coordinate.
+On an interval: a chain of cells with polynomials or, for periodic solutions, Fourier modes without cells. On
+rectangles and boxes: one cell with products of polynomials or Fourier modes along the coordinates.
 """
 
 from __future__ import annotations
@@ -11,48 +11,53 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pibls.adaptive.evolution import Evolution, assigned
-from pibls.adaptive.evolutions.continuity import ties_in
-from pibls.adaptive.evolutions.data_monitor import courses_of
-from pibls.adaptive.evolutions.frames import Framed, product_sums
-from pibls.adaptive.evolutions.resolution import Resolution, product_of, quick_sums, shared_tables
-from pibls.adaptive.evolutions.sides import ends_of, side_points
-from pibls.adaptive.thresholds import BENCH
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.evolution import Evolution, max_assignment
+from pibls.adaptive.evolutions.boundary_points import boundary_sites, face_points
+from pibls.adaptive.evolutions.continuity import continuity_conditions
+from pibls.adaptive.evolutions.data_monitor import data_histories
+from pibls.adaptive.evolutions.face_conditions import FaceConditions, product_sums
+from pibls.adaptive.evolutions.resolution import Resolution, fourier_sums, shared_tables, tensor_values
+from pibls.adaptive.thresholds import VALIDATION
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.arrays import Array, MultiIndex, Numbers
-from pibls.assembly.evolutions.lines import Lines, LineStatement, Site, group_of
-from pibls.assembly.evolutions.modes import Modes
+from pibls.assembly.evolutions.fourier_modes import FourierModes
+from pibls.assembly.evolutions.semidiscrete import (
+    SemidiscreteStatement,
+    SemidiscreteSystem,
+    Site,
+    semidiscrete_statement,
+)
 from pibls.basis.polynomials.product import ProductBasis
-from pibls.caching import cached_property
-from pibls.geometry.integrals.gauss import Rule
-from pibls.problem.forms.lowering import Residual
-from pibls.spaces import Cells, Lattice, Whole
+from pibls.geometry.integrals.gauss import QuadratureRule
+from pibls.problem.forms.compilation import Residual
+from pibls.runtime.caching import cached_property
+from pibls.spaces import CellSpace, SingleDomainSpace, TensorGridSpace
 
-_SPARE = 8  # nodes of a rule beyond the functions of a cell
-_KEPT = 12  # grids whose tables are kept
+_EXTRA_NODES = 8  # quadrature nodes beyond the number of functions of a cell
+_MAX_CACHED_GRIDS = 12
 
 
 @dataclass(frozen=True)
-class Places:
-    """Turns an evolution and a resolution into rows; where it cannot, it is not `fitting`."""
+class CollocationOperator:
+    """Builds the semidiscrete system of an evolution at a given spatial resolution."""
 
-    bench: Bench
+    context: ValidationContext
     conditions: tuple[tuple[Residual, Array, Array], ...]
-    """Those at the ends: points (N, d) and normals."""
-    periods: tuple[Residual, ...]
-    sums: tuple[Residual, ...]
-    """Integrals over space at every time."""
+    """Boundary conditions on an interval, with points (N, d) and normals."""
+    periodic_conditions: tuple[Residual, ...]
+    integral_conditions: tuple[Residual, ...]
+    """Conditions on integrals over space, at every time."""
     orders: tuple[tuple[int, ...], ...]
-    """The highest derivative of each unknown along each coordinate of space."""
-    partner: tuple[int, ...]
-    """For each equation the unknown that it determines."""
+    """Highest derivative of each unknown along each coordinate of space."""
+    matched_unknowns: tuple[int, ...]
+    """For each equation the unknown it determines."""
     _grids: dict[tuple[Resolution, tuple[int, ...]], Site] = field(
         default_factory=dict, repr=False, compare=False
     )
 
     @property
     def evolution(self) -> Evolution:
-        found = self.bench.evolution
+        found = self.context.evolution
         assert found is not None
         return found
 
@@ -61,318 +66,379 @@ class Places:
         return self.evolution.axis
 
     @cached_property
-    def free(self) -> tuple[int, ...]:
-        """The coordinates of space."""
-        return tuple(i for i in range(self.bench.lowered.dimension) if i != self.axis)
+    def space_axes(self) -> tuple[int, ...]:
+        """Indices of the coordinates of space."""
+        return tuple(i for i in range(self.context.compiled.dimension) if i != self.axis)
 
     @cached_property
     def equations(self) -> tuple[Residual, ...]:
-        return tuple(r for r in self.bench.lowered.residuals if r.region.is_inside)
+        return tuple(r for r in self.context.compiled.residuals if r.region.is_interior)
 
     @cached_property
-    def repeated(self) -> tuple[bool, ...]:
-        """Along which coordinates every unknown repeats itself with all its derivatives."""
-        unknowns = self.bench.lowered.unknowns
+    def periodic(self) -> tuple[bool, ...]:
+        """Along which coordinates of space all unknowns are periodic with all their derivatives."""
+        unknowns = self.context.compiled.unknowns
         out = []
-        for i, axis in enumerate(self.free):
+        for i, axis in enumerate(self.space_axes):
             counts = [0] * unknowns
-            for r in self.periods:
-                if r.region.period == axis:
+            for r in self.periodic_conditions:
+                if r.region.periodic_axis == axis:
                     counts[r.linear[0].unknown] += 1
-            planes = any(a == axis for a, _ in self.bench.lowered.interfaces.planes)
-            whole = all(counts[k] >= max(self.orders[i][k], 1) for k in range(unknowns))
-            out.append(whole and not planes)
+            planes = any(a == axis for a, _ in self.context.compiled.interfaces.planes)
+            is_periodic = all(counts[k] >= max(self.orders[i][k], 1) for k in range(unknowns))
+            out.append(is_periodic and not planes)
         return tuple(out)
 
     @cached_property
-    def framed(self) -> Framed | None:
-        """Where conditions hold on whole sides of a box."""
-        if len(self.free) == 1 or all(self.repeated):
+    def face_conditions(self) -> FaceConditions | None:
+        """Conditions on whole faces of a box; None if some condition holds elsewhere."""
+        if len(self.space_axes) == 1 or all(self.periodic):
             return None
         conditions = tuple(r for r, _, _ in self.conditions)
-        return Framed.of(
-            self.bench, self.free, self.axis, self.orders, self.partner, self.repeated, conditions
+        return FaceConditions.of(
+            self.context,
+            self.space_axes,
+            self.axis,
+            self.orders,
+            self.matched_unknowns,
+            self.periodic,
+            conditions,
         )
 
     @property
-    def is_apart(self) -> bool:
-        """Whether no matrix of all functions is needed: there may be many more of them then."""
-        rings = all(self.repeated) and self._are_levels(r for r, _, _ in self.conditions)
-        return len(self.free) > 1 and (rings or self.framed is not None)
+    def is_separable(self) -> bool:
+        """Whether the system is solved along each coordinate, without a matrix of all functions."""
+        is_fourier = all(self.periodic) and self._are_point_values(r for r, _, _ in self.conditions)
+        return len(self.space_axes) > 1 and (is_fourier or self.face_conditions is not None)
 
     @classmethod
-    def of(cls, bench: Bench) -> Places | None:
-        """None where this is no evolution of that kind."""
-        e, lowered = bench.evolution, bench.lowered
-        if e is None or lowered.dimension not in (2, 3, 4) or not _is_box(bench):
+    def of(cls, context: ValidationContext) -> CollocationOperator | None:
+        """Return the operator of a problem; None if this method cannot discretize it."""
+        e, compiled = context.evolution, context.compiled
+        if e is None or compiled.dimension not in (2, 3, 4) or not _is_box(context):
             return None
-        inside = [r for r in lowered.residuals if r.region.is_inside]
-        if len(inside) != lowered.unknowns:
+        inside = [r for r in compiled.residuals if r.region.is_interior]
+        if len(inside) != compiled.unknowns:
             return None
-        free = [i for i in range(lowered.dimension) if i != e.axis]
+        space_axes = [i for i in range(compiled.dimension) if i != e.axis]
         conditions: list[tuple[Residual, Array, Array]] = []
-        periods: list[Residual] = []
-        sums: list[Residual] = []
-        for i, r in enumerate(lowered.residuals):
-            if r.region.is_inside:
+        periodic_conditions: list[Residual] = []
+        integral_conditions: list[Residual] = []
+        for i, r in enumerate(compiled.residuals):
+            if r.region.is_interior:
                 continue
-            if i in e.beginning:
+            if i in e.initial_conditions:
                 if not e.is_given_by(r):
                     return None
-            elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.jets):
+            elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.derivatives):
                 return None
-            elif r.region.period is not None:
-                periods.append(r)
-            elif r.region.is_sum:
-                if len(free) > 1:
+            elif r.region.periodic_axis is not None:
+                periodic_conditions.append(r)
+            elif r.region.is_integral:
+                if len(space_axes) > 1:
                     return None
-                sums.append(r)
+                integral_conditions.append(r)
             else:
-                found = ends_of(r.region, bench, free)
+                found = boundary_sites(r.region, context, space_axes)
                 if found is None:
                     return None
                 conditions.append((r, *found))
         orders = tuple(
             tuple(
                 max(
-                    (j.alpha[a] for r in inside for j in r.jets if j.unknown == k),
+                    (j.alpha[a] for r in inside for j in r.derivatives if j.unknown == k),
                     default=0,
                 )
-                for k in range(lowered.unknowns)
+                for k in range(compiled.unknowns)
             )
-            for a in free
+            for a in space_axes
         )
-        if len(free) == 1:
-            agree = sum(orders[0][r.linear[0].unknown] > 0 for r in periods)
-            count = sum(len(X) for _, X, _ in conditions) + agree + len({r.name for r in sums})
+        if len(space_axes) == 1:
+            periodic_count = sum(orders[0][r.linear[0].unknown] > 0 for r in periodic_conditions)
+            count = (
+                sum(len(X) for _, X, _ in conditions)
+                + periodic_count
+                + len({r.name for r in integral_conditions})
+            )
             if count != sum(orders[0]):
                 return None
-        elif lowered.interfaces.planes:
+        elif compiled.interfaces.planes:
             return None
-        partners = _partners(inside, e.axis, lowered.unknowns)
-        made = cls(bench, tuple(conditions), tuple(periods), tuple(sums), orders, partners)
-        closed = all(made.repeated[free.index(r.region.period or 0)] for r in periods)
-        if not closed and len(free) > 1:
+        matched_unknowns = _match_unknowns(inside, e.axis, compiled.unknowns)
+        made = cls(
+            context,
+            tuple(conditions),
+            tuple(periodic_conditions),
+            tuple(integral_conditions),
+            orders,
+            matched_unknowns,
+        )
+        all_periodic = all(
+            made.periodic[space_axes.index(r.region.periodic_axis or 0)] for r in periodic_conditions
+        )
+        if not all_periodic and len(space_axes) > 1:
             return None
-        return made if len(free) < 3 or made.framed is not None else None
+        return made if len(space_axes) < 3 or made.face_conditions is not None else None
 
     def basis(
-        self, box: Array, sizes: tuple[int, ...], moments: int, repeated: tuple[bool, ...]
+        self, box: Array, sizes: tuple[int, ...], time_functions: int, periodic: tuple[bool, ...]
     ) -> ProductBasis:
-        """The functions in space and time over a box (d, 2)."""
-        counts = dict(zip(self.free, sizes, strict=True)) | {self.axis: moments}
-        waves_along = tuple(a for a, yes in zip(self.free, repeated, strict=True) if yes)
+        """Return the functions in space and time over a box (d, 2)."""
+        counts = dict(zip(self.space_axes, sizes, strict=True)) | {self.axis: time_functions}
+        waves_along = tuple(a for a, yes in zip(self.space_axes, periodic, strict=True) if yes)
         half = 0.5 * (box[:, 1] - box[:, 0])
         return ProductBasis(tuple(counts[i] for i in range(len(box))), waves_along, box.mean(axis=1), half)
 
-    def space(self, found: Resolution, low: float, high: float, moments: int) -> Whole | Cells:
-        """All functions over a window."""
-        tree = found.tree.stretched(self.axis, low, high)
-        unknowns = self.bench.lowered.unknowns
+    def space(
+        self, resolution: Resolution, low: float, high: float, time_functions: int
+    ) -> SingleDomainSpace | CellSpace:
+        """Return the space of a window, with one or several cells."""
+        tree = resolution.tree.with_extent(self.axis, low, high)
+        unknowns = self.context.compiled.unknowns
         parts = tuple(
-            Whole.shared(self.basis(box, found.sizes, moments, found.repeated), unknowns)
+            SingleDomainSpace.shared(
+                self.basis(box, resolution.sizes, time_functions, resolution.periodic), unknowns
+            )
             for box in tree.boxes
         )
-        return parts[0] if len(parts) == 1 else Cells(tree, parts)
+        return parts[0] if len(parts) == 1 else CellSpace(tree, parts)
 
-    def lattice(self, found: Resolution, low: float, high: float, moments: int) -> Lattice:
-        """The same where the one cell is divided along its coordinates."""
-        d = len(self.free) + 1
+    def tensor_grid(
+        self, resolution: Resolution, low: float, high: float, time_functions: int
+    ) -> TensorGridSpace:
+        """Return the space of a window whose only cell is divided along its coordinates."""
+        d = len(self.space_axes) + 1
         edges: list[tuple[float, ...]] = [(low, high)] * d
-        sizes = [moments] * d
-        for axis, strand in zip(self.free, found.strands, strict=True):
-            first, last = self.bench.box[axis]
-            inner = (0.5 * (first + last + (last - first) * s) for s in strand.edges[1:-1])
+        sizes = [time_functions] * d
+        for axis, basis in zip(self.space_axes, resolution.bases, strict=True):
+            first, last = self.context.box[axis]
+            inner = (0.5 * (first + last + (last - first) * s) for s in basis.edges[1:-1])
             edges[axis] = tuple(float(x) for x in (first, *inner, last))
-            sizes[axis] = strand.degrees
-        return Lattice(tuple(edges), tuple(sizes), self.bench.lowered.unknowns)
+            sizes[axis] = basis.functions_per_interval
+        return TensorGridSpace(tuple(edges), tuple(sizes), self.context.compiled.unknowns)
 
-    def grid(self, found: Resolution, counts: tuple[int, ...]) -> Site:
-        """Points inside every cell."""
-        if (found, counts) not in self._grids:
-            if len(self._grids) > _KEPT:
+    def grid(self, resolution: Resolution, counts: tuple[int, ...]) -> Site:
+        """Return collocation points inside every cell, ``counts`` along each coordinate."""
+        if (resolution, counts) not in self._grids:
+            if len(self._grids) > _MAX_CACHED_GRIDS:
                 self._grids.clear()
-            nodes = [s.nodes(n) for s, n in zip(found.strands, counts, strict=True)]
-            self._grids[found, counts] = self._grid(found, nodes)
-        return self._grids[found, counts]
+            nodes = [s.nodes(n) for s, n in zip(resolution.bases, counts, strict=True)]
+            self._grids[resolution, counts] = self._grid(resolution, nodes)
+        return self._grids[resolution, counts]
 
-    def _grid(self, found: Resolution, nodes: list[Array]) -> Site:
+    def _grid(self, resolution: Resolution, nodes: list[Array]) -> Site:
         counts = tuple(map(len, nodes))
         U = np.stack(np.meshgrid(*nodes, indexing="ij"), -1).reshape(-1, len(nodes))
-        boxes = found.tree.boxes[:, self.free, :]
+        boxes = resolution.tree.boxes[:, self.space_axes, :]
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
-        X = np.zeros((len(boxes), len(U), self.bench.lowered.dimension))
-        X[:, :, self.free] = boxes.mean(axis=2)[:, None, :] + half[:, None, :] * U
-        quick = quick_sums(found, counts, half) if len(nodes) == 1 else product_sums(nodes, found, half[0])
-        return Site(None, X, shared_tables(U, found, half), quick)
+        X = np.zeros((len(boxes), len(U), self.context.compiled.dimension))
+        X[:, :, self.space_axes] = boxes.mean(axis=2)[:, None, :] + half[:, None, :] * U
+        quick = (
+            fourier_sums(resolution, counts, half)
+            if len(nodes) == 1
+            else product_sums(nodes, resolution, half[0])
+        )
+        return Site(None, X, shared_tables(U, resolution, half), quick)
 
     def values(self, coefficients: Array, old: Resolution, new: Resolution) -> Array:
-        """Functions (…, n) in one piece at the points of another resolution, (…, points)."""
-        nodes = [s.nodes(s.raw) for s in new.strands]
+        """Evaluate functions (…, n) in a single cell at the nodes of another resolution, (…, points)."""
+        nodes = [s.nodes(s.broken_size) for s in new.bases]
         plain = product_sums(nodes, old, np.ones(len(nodes)))
         return plain((0,) * len(nodes), coefficients[..., None])[..., 0]
 
-    def spots(self, X: Array, cells: Numbers, found: Resolution) -> Site:
-        """Single points, each in its cell."""
-        boxes = found.tree.boxes[cells][:, self.free, :]
+    def point_site(self, X: Array, cells: Numbers, resolution: Resolution) -> Site:
+        """Return single points X (N, d), each evaluated in its cell."""
+        boxes = resolution.tree.boxes[cells][:, self.space_axes, :]
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
-        U = (X[:, self.free] - boxes.mean(axis=2)) / half
-        if len(found.tree) == 1:
-            return Site(None, X[None], shared_tables(U, found, half[:1]))
+        U = (X[:, self.space_axes] - boxes.mean(axis=2)) / half
+        if len(resolution.tree) == 1:
+            return Site(None, X[None], shared_tables(U, resolution, half[:1]))
         known: dict[MultiIndex, Array] = {}
 
         def tables(alpha: MultiIndex) -> Array:
             if alpha not in known:
                 scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1)
-                known[alpha] = (scale[:, None] * product_of(U, found, alpha))[:, None, :]
+                known[alpha] = (scale[:, None] * tensor_values(U, resolution, alpha))[:, None, :]
             return known[alpha]
 
         return Site(cells, X[:, None, :], tables)
 
-    def lines(self, found: Resolution) -> Lines:
-        """All rows."""
-        lowered = self.bench.lowered
-        if self.framed is not None:
-            return self._framed(self.framed, found)
-        square = len(self.free) == 1 or self._is_square(found)
-        groups = [self._equation(i, r, found, square) for i, r in enumerate(self.equations)]
-        d = lowered.dimension
+    def system(self, resolution: Resolution) -> SemidiscreteSystem:
+        """Return the semidiscrete system of equations, conditions and continuity."""
+        compiled = self.context.compiled
+        if self.face_conditions is not None:
+            return self._tensor_system(self.face_conditions, resolution)
+        square = len(self.space_axes) == 1 or self._is_square(resolution)
+        groups = [self._equation(i, r, resolution, square) for i, r in enumerate(self.equations)]
+        d = compiled.dimension
         for r, X, normals in self.conditions:
-            if len(self.free) > 1:
-                X, normals = self._side_points(r, found, square)
-            cells = found.tree.locate(X)
-            groups.append(group_of(r, (self.spots(X, cells, found),), normals, self.axis))
-        for r in self.periods:
-            along = self.free.index(r.region.period or 0)
-            if found.repeated[along] or not self.orders[along][r.linear[0].unknown]:
+            if len(self.space_axes) > 1:
+                X, normals = self._face_points(r, resolution, square)
+            cells = resolution.tree.locate(X)
+            groups.append(
+                semidiscrete_statement(r, (self.point_site(X, cells, resolution),), normals, self.axis)
+            )
+        for r in self.periodic_conditions:
+            along = self.space_axes.index(r.region.periodic_axis or 0)
+            if resolution.periodic[along] or not self.orders[along][r.linear[0].unknown]:
                 continue
-            ends = found.tree.box[self.free[along]]
+            ends = resolution.tree.box[self.space_axes[along]]
             X = np.zeros((1, d))
             sites = []
-            for end, cell in zip(ends, (0, len(found.tree) - 1), strict=True):
+            for end, cell in zip(ends, (0, len(resolution.tree) - 1), strict=True):
                 Y = X.copy()
-                Y[:, self.free[along]] = end
-                sites.append(self.spots(Y, np.array([cell]), found))
-            groups.append(group_of(r, tuple(sites), np.zeros((1, d)), self.axis))
-        groups += ties_in(self, found)
-        levels = self.conditions if self._are_levels(r for r, _, _ in self.conditions) else ()
-        kept = tuple(g for g in groups if g.terms) + tuple(self._sum(r, found) for r in self.sums)
-        rings = (
-            all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations) + len(levels)
+                Y[:, self.space_axes[along]] = end
+                sites.append(self.point_site(Y, np.array([cell]), resolution))
+            groups.append(semidiscrete_statement(r, tuple(sites), np.zeros((1, d)), self.axis))
+        groups += continuity_conditions(self, resolution)
+        point_values = self.conditions if self._are_point_values(r for r, _, _ in self.conditions) else ()
+        kept = tuple(g for g in groups if g.terms) + tuple(
+            self._integral_condition(r, resolution) for r in self.integral_conditions
         )
-        modes = Modes(found.sizes, 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)) if rings else None
-        return Lines(
-            len(found.tree), lowered.unknowns, found.functions, kept, max(self.evolution.orders), modes
+        is_fourier = (
+            all(resolution.periodic)
+            and len(resolution.tree) == 1
+            and len(kept) == len(self.equations) + len(point_values)
+        )
+        modes = (
+            FourierModes(resolution.sizes, 0.5 * np.ptp(self.context.box[list(self.space_axes)], axis=1))
+            if is_fourier
+            else None
+        )
+        return SemidiscreteSystem(
+            len(resolution.tree),
+            compiled.unknowns,
+            resolution.functions,
+            kept,
+            max(self.evolution.orders),
+            modes,
         )
 
-    def _are_levels(self, conditions: Iterable[Residual]) -> bool:
-        """Whether conditions give values of unknowns without a rate, in one point each."""
+    def _are_point_values(self, conditions: Iterable[Residual]) -> bool:
+        """Whether the conditions fix values at one point of unknowns without time derivative."""
         given = []
         for r in conditions:
-            if len(r.jets) != 1 or r.nonlinear or any(r.jets[0].alpha):
+            if len(r.derivatives) != 1 or r.nonlinear or any(r.derivatives[0].alpha):
                 return False
-            if not len(r.region.spots(self.bench.domain)) or self.evolution.orders[r.jets[0].unknown]:
+            if (
+                not len(r.region.isolated_points(self.context.domain))
+                or self.evolution.orders[r.derivatives[0].unknown]
+            ):
                 return False
-            given.append(r.jets[0].unknown)
+            given.append(r.derivatives[0].unknown)
         return len(given) == len(set(given))
 
-    def _framed(self, framed: Framed, found: Resolution) -> Lines:
+    def _tensor_system(self, face_conditions: FaceConditions, resolution: Resolution) -> SemidiscreteSystem:
         groups = []
         sites: dict[tuple[int, ...], Site] = {}
         for number, r in enumerate(self.equations):
-            held = framed.held(number, found)
-            counts = tuple(map(len, held))  # which are held at as many points are held at the same
-            site = sites.setdefault(counts, self._grid(found, held))
-            groups.append(group_of(r, (site,), np.zeros_like(site.points), self.axis))
-        for number, (r, _, _) in enumerate(framed.conditions):
-            site, normals = framed.side(number, found)
-            groups.append(group_of(r, (site,), normals, self.axis))
-        extent = 1, self.bench.lowered.unknowns, found.functions
-        return Lines(*extent, tuple(groups), max(self.evolution.orders), frame=framed.frame(found))
+            points = face_conditions.collocation_points(number, resolution)
+            counts = tuple(map(len, points))  # equations with equal counts share their points
+            site = sites.setdefault(counts, self._grid(resolution, points))
+            groups.append(semidiscrete_statement(r, (site,), np.zeros_like(site.points), self.axis))
+        for number, (r, _, _) in enumerate(face_conditions.conditions):
+            site, normals = face_conditions.face_site(number, resolution)
+            groups.append(semidiscrete_statement(r, (site,), normals, self.axis))
+        extent = 1, self.context.compiled.unknowns, resolution.functions
+        return SemidiscreteSystem(
+            *extent, tuple(groups), max(self.evolution.orders), layout=face_conditions.frame(resolution)
+        )
 
-    def checks(self, found: Resolution) -> Lines:
-        """The equations alone, at points where they are not held."""
-        site = self.grid(found, found.checked)
-        sites = [site, *self._hidden(found)]
+    def check_system(self, resolution: Resolution) -> SemidiscreteSystem:
+        """Return the equations alone, at points other than the collocation points."""
+        site = self.grid(resolution, resolution.check_sizes)
+        sites = [site, *self._unseen_data_sites(resolution)]
         groups = tuple(
-            group_of(r, (s,), np.zeros_like(s.points), self.axis) for s in sites for r in self.equations
+            semidiscrete_statement(r, (s,), np.zeros_like(s.points), self.axis)
+            for s in sites
+            for r in self.equations
         )
-        return Lines(
-            len(found.tree), self.bench.lowered.unknowns, found.functions, groups, max(self.evolution.orders)
+        return SemidiscreteSystem(
+            len(resolution.tree),
+            self.context.compiled.unknowns,
+            resolution.functions,
+            groups,
+            max(self.evolution.orders),
         )
 
-    def _hidden(self, found: Resolution) -> list[Site]:
-        """In each cell of a line the place where what is given is furthest from what its points see of it."""
-        if len(self.free) > 1 or not len(self._courses[1]):
+    def _unseen_data_sites(self, resolution: Resolution) -> list[Site]:
+        """In each cell of an interval, the point where the data differ most from their interpolant."""
+        if len(self.space_axes) > 1 or not len(self._data_profiles[1]):
             return []
-        axis, (x, courses) = self.free[0], self._courses
-        seen = np.sort(self.grid(found, found.raw).points[:, :, axis].ravel())
-        off = np.zeros(len(x))
-        for course in courses:
-            off = np.maximum(off, np.abs(course - np.interp(x, seen, np.interp(seen, x, course))))
-        X = np.zeros((len(found.tree), self.bench.lowered.dimension))
-        X[:, axis] = found.tree.boxes[:, axis].mean(axis=1)
-        order = np.argsort(off)  # of several places in a cell the last one stays
+        axis, (x, profiles) = self.space_axes[0], self._data_profiles
+        seen = np.sort(self.grid(resolution, resolution.raw_sizes).points[:, :, axis].ravel())
+        difference = np.zeros(len(x))
+        for profile in profiles:
+            difference = np.maximum(
+                difference, np.abs(profile - np.interp(x, seen, np.interp(seen, x, profile)))
+            )
+        X = np.zeros((len(resolution.tree), self.context.compiled.dimension))
+        X[:, axis] = resolution.tree.boxes[:, axis].mean(axis=1)
+        order = np.argsort(difference)  # the largest difference in a cell is assigned last
         Y = np.zeros((len(x), X.shape[1]))
         Y[:, axis] = x
-        X[found.tree.locate(Y)[order], axis] = x[order]
-        return [self.spots(X, np.arange(len(X)), found)]
+        X[resolution.tree.locate(Y)[order], axis] = x[order]
+        return [self.point_site(X, np.arange(len(X)), resolution)]
 
     @cached_property
-    def _courses(self) -> tuple[Array, Array]:
-        """Many places on a line, and what equations are given there, each next to its largest value."""
-        axis, (low, high) = self.free[0], self.bench.box[self.free[0]]
-        x = low + (high - low) * (np.arange(BENCH.scanned) + 0.5) / BENCH.scanned
-        every = np.concatenate([courses_of(r, self.bench, axis, x) for r in self.equations])
-        every = np.unique(np.where(np.isfinite(every), every, 0.0), axis=0)
-        size = np.abs(every).max(axis=1)
-        changing = np.ptp(every, axis=1) > 1e-12 * size
-        return x, every[changing] / size[changing, None]
+    def _data_profiles(self) -> tuple[Array, Array]:
+        """Points on an interval, and the data of the equations there, scaled to maximum 1."""
+        axis, (low, high) = self.space_axes[0], self.context.box[self.space_axes[0]]
+        x = low + (high - low) * (np.arange(VALIDATION.scan_points) + 0.5) / VALIDATION.scan_points
+        profiles = np.concatenate([data_histories(r, self.context, axis, x) for r in self.equations])
+        profiles = np.unique(np.where(np.isfinite(profiles), profiles, 0.0), axis=0)
+        size = np.abs(profiles).max(axis=1)
+        changing = np.ptp(profiles, axis=1) > 1e-12 * size
+        return x, profiles[changing] / size[changing, None]
 
-    def _equation(self, number: int, residual: Residual, found: Resolution, square: bool) -> LineStatement:
-        site = self.grid(found, self._counts(number, found) if square else found.sizes)
-        return group_of(residual, (site,), np.zeros_like(site.points), self.axis)
+    def _equation(
+        self, number: int, residual: Residual, resolution: Resolution, square: bool
+    ) -> SemidiscreteStatement:
+        site = self.grid(resolution, self._counts(number, resolution) if square else resolution.sizes)
+        return semidiscrete_statement(residual, (site,), np.zeros_like(site.points), self.axis)
 
-    def _sum(self, residual: Residual, found: Resolution) -> LineStatement:
-        """An integral: each cell has a rule of its own."""
+    def _integral_condition(self, residual: Residual, resolution: Resolution) -> SemidiscreteStatement:
+        """Return a condition on an integral, with a quadrature rule in each cell."""
         rules = [
-            residual.region.rule_in(self.bench.domain, box[list(self.free)], found.functions + _SPARE)
-            for box in found.tree.boxes
+            residual.region.cell_rule(
+                self.context.domain, box[list(self.space_axes)], resolution.functions + _EXTRA_NODES
+            )
+            for box in resolution.tree.boxes
         ]
         counts = [len(rule.weights) for rule in rules]
-        together = Rule.joined(rules, len(self.free))
-        X, normals = (np.insert(A, self.axis, 0.0, axis=1) for A in (together.points, together.normals))
-        site = self.spots(X, np.repeat(np.arange(len(rules)), counts), found)
-        return replace(group_of(residual, (site,), normals, self.axis), weights=together.weights)
+        joined = QuadratureRule.concatenated(rules, len(self.space_axes))
+        X, normals = (np.insert(A, self.axis, 0.0, axis=1) for A in (joined.points, joined.normals))
+        site = self.point_site(X, np.repeat(np.arange(len(rules)), counts), resolution)
+        return replace(semidiscrete_statement(residual, (site,), normals, self.axis), weights=joined.weights)
 
-    def _side_points(self, r: Residual, found: Resolution, square: bool) -> tuple[Array, Array]:
-        return side_points(r.region, self.bench, self.orders, self.free, found, square)
+    def _face_points(self, r: Residual, resolution: Resolution, square: bool) -> tuple[Array, Array]:
+        return face_points(r.region, self.context, self.orders, self.space_axes, resolution, square)
 
-    def _is_square(self, found: Resolution) -> bool:
-        """Whether there are as many rows as functions on a rectangle."""
-        rows = sum(int(np.prod(self._counts(i, found))) for i in range(len(self.equations)))
-        rows += sum(len(self._side_points(r, found, True)[0]) for r, _, _ in self.conditions)
-        return bool(rows == found.functions * self.bench.lowered.unknowns)
+    def _is_square(self, resolution: Resolution) -> bool:
+        """Whether the system on a rectangle has as many rows as functions."""
+        rows = sum(int(np.prod(self._counts(i, resolution))) for i in range(len(self.equations)))
+        rows += sum(len(self._face_points(r, resolution, True)[0]) for r, _, _ in self.conditions)
+        return bool(rows == resolution.functions * self.context.compiled.unknowns)
 
-    def _counts(self, number: int, found: Resolution) -> tuple[int, ...]:
-        """Points along each coordinate of an equation, where there are as many rows as columns."""
-        k = self.partner[number]
-        less = [0 if yes else self.orders[i][k] for i, yes in enumerate(found.repeated)]
-        return tuple(n - m for n, m in zip(found.sizes, less, strict=True))
+    def _counts(self, number: int, resolution: Resolution) -> tuple[int, ...]:
+        """Return the number of collocation points along each coordinate that makes the system square."""
+        k = self.matched_unknowns[number]
+        less = [0 if yes else self.orders[i][k] for i, yes in enumerate(resolution.periodic)]
+        return tuple(n - m for n, m in zip(resolution.sizes, less, strict=True))
 
 
-def _is_box(bench: Bench) -> bool:
-    """Whether the domain is all of its bounding box."""
+def _is_box(context: ValidationContext) -> bool:
+    """Whether the domain fills its bounding box."""
     rng = np.random.default_rng(0)
-    box = bench.box
+    box = context.box
     X = box[:, 0] + (box[:, 1] - box[:, 0]) * rng.random((2000, len(box)))
-    return bool(np.asarray(bench.domain.contains(X), dtype=bool).all())
+    return bool(np.asarray(context.domain.contains(X), dtype=bool).all())
 
 
-def _partners(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ...]:
-    """For each equation an unknown: the one whose rate it has, or else the one it has most derivatives of."""
+def _match_unknowns(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ...]:
+    """Match each equation to the unknown whose time derivative, or else highest derivative, it contains."""
     gain = np.zeros((len(inside), unknowns))
     for e, r in enumerate(inside):
-        for j in r.jets:
+        for j in r.derivatives:
             gain[e, j.unknown] = max(gain[e, j.unknown], 1.0 + 100.0 * j.alpha[axis] + sum(j.alpha))
-    return assigned(gain)
+    return max_assignment(gain)

@@ -1,8 +1,9 @@
-r"""λ(κ) with Re λ ≈ 0, Im λ → ∞: kinks that travel, and are followed as they are.
+r"""Time stepping for nonsmooth solutions of nondissipative equations, at one fixed resolution.
 
-Heat smooths what its beginning does not fit; waves carry it along for ever. No cell is small enough for a
-kink that goes everywhere. It is followed in cells of one size, or in many waves, in windows that resolve as
-much in time as these do in space; the same with twice as much of everything says how far that holds.
+Parabolic equations smooth incompatible initial data; hyperbolic and dispersive ones, with modes exp(λ(κ)t +
+iκx), Re λ ≈ 0 and Im λ → ∞, propagate discontinuities of the derivatives everywhere, so no local refinement
+resolves them. They are integrated with cells of equal size, or with many Fourier modes, and a time resolution
+that matches the one in space. The error estimate comes from a companion solution with twice the resolution.
 """
 
 from __future__ import annotations
@@ -12,47 +13,54 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pibls.adaptive.evolutions.grading import Grading
-from pibls.adaptive.evolutions.initial_state import Beginning, State
-from pibls.adaptive.evolutions.line_mesh import Places
-from pibls.adaptive.evolutions.newton import Past, WindowSolver
-from pibls.adaptive.evolutions.resolution import Resolution, waves_from
-from pibls.adaptive.evolutions.tails import spectra, tails_of
-from pibls.adaptive.evolutions.time_stepping import SHORT, March, NoWindowError
-from pibls.adaptive.evolutions.trajectory import Followed, Window
-from pibls.adaptive.thresholds import LINES, MARCH
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.evolutions.collocation_solver import CollocationSolver, PreviousWindow
+from pibls.adaptive.evolutions.error_indicators import space_tails, spectral_tails
+from pibls.adaptive.evolutions.initial_state import CollocationState, InitialData
+from pibls.adaptive.evolutions.line_mesh import CollocationOperator
+from pibls.adaptive.evolutions.refinement import Refinement
+from pibls.adaptive.evolutions.resolution import Resolution, fourier_size
+from pibls.adaptive.evolutions.time_stepping import STEP_TOO_SMALL, TimeStepper, WindowFailedError
+from pibls.adaptive.evolutions.trajectory import Trajectory, Window
+from pibls.adaptive.thresholds import COLLOCATION, TIME_STEPPING
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.arrays import Array
-from pibls.assembly.evolutions.lines import Lines
-from pibls.nonlinear.stages import stages
-from pibls.spaces import Node, crossed
+from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem
+from pibls.nonlinear.radau_stages import radau_stages
+from pibls.spaces import Node, divided_at_planes
 
 
-def travels(places: Places, state: State, lines: Lines) -> bool:
-    """Whether short waves of a line move and do not fade: from the coefficients at the start, their means."""
-    e = places.evolution
-    if len(places.free) > 1:
+def has_undamped_short_waves(
+    operator: CollocationOperator, state: CollocationState, system: SemidiscreteSystem
+) -> bool:
+    """Whether short waves on an interval oscillate without damping.
+
+    Decided with the spatial means of the coefficients at the start.
+    """
+    e = operator.evolution
+    if len(operator.space_axes) > 1:
         return False
     rates = [r[..., None] for r in state.rates]
-    rates += [np.zeros_like(rates[0])] * (lines.highest + 1 - len(rates))
-    weights = lines.at(np.array([e.start])).slopes(rates).weights
-    half = 0.5 * float(np.ptp(places.bench.box[places.free[0]]))
-    kappa = 0.5 * np.pi * LINES.most_waves / half
-    k = lines.unknowns
-    A = np.zeros((lines.highest + 1, k, k), dtype=complex)
-    for row, (g, W) in enumerate(zip(lines.groups[:k], weights, strict=False)):
+    rates += [np.zeros_like(rates[0])] * (system.time_order + 1 - len(rates))
+    weights = system.at(np.array([e.start])).mean_jacobian(rates).weights
+    half = 0.5 * float(np.ptp(operator.context.box[operator.space_axes[0]]))
+    kappa = 0.5 * np.pi * COLLOCATION.max_fourier_functions / half
+    k = system.unknowns
+    A = np.zeros((system.time_order + 1, k, k), dtype=complex)
+    for row, (g, W) in enumerate(zip(system.statements[:k], weights, strict=False)):
         for (_, unknown, alpha, a), w in zip(g.terms, W.mean(axis=1), strict=True):
             A[a, row, unknown] += w * (1j * kappa) ** alpha[0]
-    turns = _roots(A) * (e.stop - e.start)  # in all the time, towards its end
-    return bool(np.any((turns.real > -LINES.fades) & (np.abs(turns.imag) > LINES.fades)))
+    growth = _roots(A) * (e.stop - e.start)  # over the whole duration
+    return bool(
+        np.any((growth.real > -COLLOCATION.undamped_rate) & (np.abs(growth.imag) > COLLOCATION.undamped_rate))
+    )
 
 
 def _roots(A: np.ndarray) -> np.ndarray:
-    """λ with det Σ λ^a A_a = 0, where they are finite."""
+    """Return the finite roots λ of det Σ λ^a A_a = 0."""
     from scipy.linalg import eigvals
 
     m, k = len(A) - 1, A.shape[1]
-    # In units of their own size: λ² = -1e15 from entries of 1 and 1e15 was no root at all.
+    # Scale λ to order one: for λ² = -1e15, the unscaled pencil gave no finite root.
     sizes = np.abs(A).max(axis=(1, 2))
     unit = (sizes[0] / sizes[m]) ** (1.0 / m) if m and sizes[0] > 0 and sizes[m] > 0 else 1.0
     A = A * unit ** np.arange(m + 1.0)[:, None, None]
@@ -69,105 +77,121 @@ def _roots(A: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _Begun:
-    """Where a window begins, with the window before; rows and solver are the same for all."""
+class _WindowStart:
+    """State at the start of a window, with the previous window; system and solver are shared by all."""
 
-    state: State
-    lines: Lines
-    solver: WindowSolver
-    past: Past | None = None
+    state: CollocationState
+    system: SemidiscreteSystem
+    solver: CollocationSolver
+    previous_window: PreviousWindow | None = None
 
-    def after(self, past: Past, rates: Array) -> _Begun:
-        return replace(self, state=State(self.state.resolution, rates), past=past)
+    def after(self, previous_window: PreviousWindow, rates: Array) -> _WindowStart:
+        return replace(
+            self, state=CollocationState(self.state.resolution, rates), previous_window=previous_window
+        )
 
-    def solved(self, t: float, stop: float, sizes: Array) -> tuple[Array, Array, Past]:
-        """Values at the moments, the next beginning and the window."""
-        U, rates = self.solver.solve(self.lines, self.state, self.past, t, stop, sizes)
-        return U, rates, self.solver.past(self.state, U, t, stop)
+    def solve_window(self, t: float, stop: float, sizes: Array) -> tuple[Array, Array, PreviousWindow]:
+        """Return the values at the collocation times, the final derivatives and the window."""
+        U, rates = self.solver.solve(self.system, self.state, self.previous_window, t, stop, sizes)
+        return U, rates, self.solver.previous_window(self.state, U, t, stop)
 
 
 @dataclass
-class RoughFollower(March[_Begun, None]):
-    """Follows kinks at one resolution."""
+class NonsmoothStepper(TimeStepper[_WindowStart, None]):
+    """Time stepper at one fixed spatial resolution, for solutions that no refinement resolves."""
 
-    places: Places
+    operator: CollocationOperator
     functions: int
-    moments: int
-    tail: float
-    halves = True
-    _level: float = 0.0
-    _solver: WindowSolver | None = None
+    stage_count: int
+    tail_tolerance: float
+    halves_failed_windows = True
+    _tail_level: float = 0.0
+    _solver: CollocationSolver | None = None
 
     @property
-    def of(self) -> Bench:
-        return self.places.bench
+    def context(self) -> ValidationContext:
+        return self.operator.context
 
     @property
-    def effort(self) -> int:
-        return 0 if self._solver is None else self._solver.steps
+    def newton_steps(self) -> int:
+        return 0 if self._solver is None else self._solver.newton_steps
 
-    def _cells(self, begun: _Begun) -> int:
-        return len(begun.state.resolution.tree)
+    def _cell_count(self, start: _WindowStart) -> int:
+        return len(start.state.resolution.tree)
 
     def _resolution(self, times: int) -> Resolution:
-        first = Grading(self.places).first(self.functions, True)
-        if all(first.repeated):
-            return Resolution(first.tree, (waves_from(times * LINES.most_waves),), first.repeated)
-        axis = self.places.free[0]
+        first = Refinement(self.operator).initial(self.functions, True)
+        if all(first.periodic):
+            return Resolution(
+                first.tree, (fourier_size(times * COLLOCATION.max_fourier_functions),), first.periodic
+            )
+        axis = self.operator.space_axes[0]
 
         def division(number: int, box: np.ndarray) -> Node:
-            return crossed([(axis, float(box[axis].mean()))])
+            return divided_at_planes([(axis, float(box[axis].mean()))])
 
         tree = first.tree
-        while len(tree) < times * LINES.rough_cells:
+        while len(tree) < times * COLLOCATION.nonsmooth_cells:
             tree = tree.refine(division)
-        return Resolution(tree, first.sizes, first.repeated)
+        return Resolution(tree, first.sizes, first.periodic)
 
-    def _begun(self) -> tuple[_Begun, float]:
-        begun = self._start(1)
-        left = spectra(begun.state.resolution, begun.state.rates)
-        self._level = max(self.tail, LINES.rough_level * float(left.max()))
-        return begun, MARCH.first * self.course.total
+    def _begin(self) -> tuple[_WindowStart, float]:
+        start = self._initial_start(1)
+        left = space_tails(start.state.resolution, start.state.rates)
+        self._tail_level = max(
+            self.tail_tolerance, COLLOCATION.nonsmooth_time_tail_fraction * float(left.max())
+        )
+        return start, TIME_STEPPING.first_length * self.time_interval.duration
 
-    def _start(self, times: int) -> _Begun:
-        state = Beginning(self.places).at(self._resolution(times))
-        self._solver = WindowSolver(self.places, stages(self.moments), max(self._level, self.tail))
-        lines = self.places.lines(state.resolution)
-        self._sizes = np.zeros(lines.unknowns)
-        return _Begun(state, lines, self._solver)
+    def _initial_start(self, times: int) -> _WindowStart:
+        state = InitialData(self.operator).at(self._resolution(times))
+        self._solver = CollocationSolver(
+            self.operator, radau_stages(self.stage_count), max(self._tail_level, self.tail_tolerance)
+        )
+        system = self.operator.system(state.resolution)
+        self._magnitudes = np.zeros(system.unknowns)
+        return _WindowStart(state, system, self._solver)
 
-    def _window(self, begun: _Begun, t: float, h: float) -> tuple[Window, _Begun, float] | str:
-        least = self.course.total / LINES.rough_windows
-        while (stop := self.course.reached(t, h)) is not None:
-            self.tries += 1
-            self.check(t, -1, self._cells(begun))
+    def _next_window(
+        self, start: _WindowStart, t: float, h: float
+    ) -> tuple[Window, _WindowStart, float] | str:
+        min_length = self.time_interval.duration / COLLOCATION.max_nonsmooth_windows
+        while (stop := self.time_interval.window_end(t, h)) is not None:
+            self.attempts += 1
+            self.check(t, -1, self._cell_count(start))
             try:
-                U, rates, new = begun.solved(t, stop, self._sizes)
-            except NoWindowError:
-                h = self.course.fitted(t, 0.4 * h)
+                U, rates, new = start.solve_window(t, stop, self._magnitudes)
+            except WindowFailedError:
+                h = self.time_interval.fit_length(t, 0.4 * h)
                 continue
-            along, across, mine = tails_of(self.places, new.resolution, U, new.series, self._sizes)
-            self._level = max(self._level, LINES.rough_level * float(across.max()))
-            if not along <= self._level and h > 1.001 * least:
-                factor = min(max(0.85 * (self._level / along) ** (1.0 / self.moments), 0.3), 0.8)
-                h = self.course.fitted(t, max(h * factor, least))
-                continue
-            self._sizes = np.maximum(self._sizes, mine)
-            return (
-                begun.solver.window(new),
-                begun.after(new, rates),
-                h * (1.5 if along < 0.1 * self._level else 1.0),
+            time_tail, across, magnitudes = spectral_tails(
+                self.operator, new.resolution, U, new.series, self._magnitudes
             )
-        return SHORT
+            self._tail_level = max(
+                self._tail_level, COLLOCATION.nonsmooth_time_tail_fraction * float(across.max())
+            )
+            if not time_tail <= self._tail_level and h > 1.001 * min_length:
+                factor = min(max(0.85 * (self._tail_level / time_tail) ** (1.0 / self.stage_count), 0.3), 0.8)
+                h = self.time_interval.fit_length(t, max(h * factor, min_length))
+                continue
+            self._magnitudes = np.maximum(self._magnitudes, magnitudes)
+            return (
+                start.solver.window(new),
+                start.after(new, rates),
+                h * (1.5 if time_tail < 0.1 * self._tail_level else 1.0),
+            )
+        return STEP_TOO_SMALL
 
-    def _others(self, followed: Followed) -> Iterator[tuple[float, float, None]]:
-        """With twice as many functions, in windows half as long."""
-        for window in followed.windows:
+    def _companion_windows(self, trajectory: Trajectory) -> Iterator[tuple[float, float, None]]:
+        """Yield windows of half the length; they use twice as many functions."""
+        for window in trajectory.windows:
             middle = 0.5 * (window.start + window.stop)
             yield window.start, middle, None
             yield middle, window.stop, None
 
-    def _given(self, begun: _Begun | None, t: float, stop: float, chosen: None) -> tuple[Window, _Begun]:
-        begun = self._start(2) if begun is None else begun
-        _, rates, new = begun.solved(t, stop, self._sizes)
-        return begun.solver.window(new), begun.after(new, rates)
+    def _prescribed_window(
+        self, start: _WindowStart | None, t: float, stop: float, chosen: None
+    ) -> tuple[Window, _WindowStart]:
+        start = self._initial_start(2) if start is None else start
+        _, rates, new = start.solve_window(t, stop, self._magnitudes)
+        return start.solver.window(new), start.after(new, rates)

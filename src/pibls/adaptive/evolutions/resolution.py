@@ -1,4 +1,4 @@
-r"""u(x, t) = Σ c_i(t) f_i(x) in each cell: which cells, which functions, and their tables at points."""
+r"""Spatial resolution of an evolution: cells, the functions in each cell, and their values at points."""
 
 from __future__ import annotations
 
@@ -10,46 +10,48 @@ from functools import lru_cache
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.polynomials.product import wave_sums
-from pibls.basis.polynomials.strand import WHOLE, Strand
-from pibls.caching import cached_property
+from pibls.basis.polynomials.basis_1d import REFERENCE_INTERVAL, Basis1D
+from pibls.basis.polynomials.product import trigonometric_sums
+from pibls.runtime.caching import cached_property
 from pibls.spaces import CellTree
 
-_MANY = 65  # waves that a Fourier transform adds up faster than a table
+_MIN_FFT_SIZE = 65  # Fourier modes from which FFT is faster than a table
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """Cells, and the functions in each of them along the coordinates of space."""
+    """Cells, and the number of functions in each of them along the coordinates of space."""
 
     tree: CellTree
     sizes: tuple[int, ...]
-    repeated: tuple[bool, ...]
+    periodic: tuple[bool, ...]
     edges: tuple[tuple[float, ...], ...] = ()
-    """Where one cell is divided along each coordinate, as places in [-1, 1]; none: nowhere."""
+    """Breakpoints in [-1, 1] along each coordinate if the only cell is divided; empty otherwise."""
     orders: tuple[int, ...] = ()
-    """The derivatives from which on functions may jump there."""
+    """Order of the lowest derivative that may jump at the breakpoints, along each coordinate."""
 
     @cached_property
-    def strands(self) -> tuple[Strand, ...]:
-        """The functions along each coordinate."""
+    def bases(self) -> tuple[Basis1D, ...]:
+        """The one-dimensional basis along each coordinate."""
         if not self.edges:
-            return tuple(_strand(n, yes) for n, yes in zip(self.sizes, self.repeated, strict=True))
-        every = zip(self.sizes, self.repeated, self.edges, self.orders, strict=True)
-        return tuple(_strand(*one) for one in every)
+            return tuple(_basis(n, yes) for n, yes in zip(self.sizes, self.periodic, strict=True))
+        every = zip(self.sizes, self.periodic, self.edges, self.orders, strict=True)
+        return tuple(_basis(*one) for one in every)
 
     @property
-    def raw(self) -> tuple[int, ...]:
-        """Coefficients along each coordinate, where pieces have their own."""
-        return tuple(s.raw for s in self.strands)
+    def raw_sizes(self) -> tuple[int, ...]:
+        """Number of coefficients along each coordinate before continuity is imposed between intervals."""
+        return tuple(s.broken_size for s in self.bases)
 
     @property
-    def checked(self) -> tuple[int, ...]:
-        """Points along each coordinate at which equations are judged: not those at which they are held."""
-        counts = (2 * s.raw if s.repeats else s.raw + 3 * s.pieces for s in self.strands)
+    def check_sizes(self) -> tuple[int, ...]:
+        """Number of check points along each coordinate, distinct from the collocation points."""
+        counts = (2 * s.broken_size if s.periodic else s.broken_size + 3 * s.intervals for s in self.bases)
         if len(self.sizes) == 1:
             return tuple(counts)
-        return tuple((n // s.pieces // 2 + 3) * s.pieces for n, s in zip(counts, self.strands, strict=True))
+        return tuple(
+            (n // s.intervals // 2 + 3) * s.intervals for n, s in zip(counts, self.bases, strict=True)
+        )
 
     @property
     def functions(self) -> int:
@@ -57,26 +59,28 @@ class Resolution:
 
 
 @lru_cache(maxsize=64)
-def _strand(size: int, repeats: bool, edges: tuple[float, ...] = WHOLE, order: int = 0) -> Strand:
-    return Strand(size, repeats, edges, order)
+def _basis(
+    size: int, repeats: bool, edges: tuple[float, ...] = REFERENCE_INTERVAL, order: int = 0
+) -> Basis1D:
+    return Basis1D(size, repeats, edges, order)
 
 
-def shared_tables(U: Array, found: Resolution, half: Array) -> Callable[[MultiIndex], Array]:
-    """The functions at points U of the reference cell, the same in every cell up to its size."""
+def shared_tables(U: Array, resolution: Resolution, half: Array) -> Callable[[MultiIndex], Array]:
+    """Return a table of ∂^α of the functions at points U of the reference cell, for all cells."""
     known: dict[MultiIndex, Array] = {}
 
     def tables(alpha: MultiIndex) -> Array:
         if alpha not in known:
             scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1)
-            known[alpha] = scale[:, None, None] * product_of(U, found, alpha)
+            known[alpha] = scale[:, None, None] * tensor_values(U, resolution, alpha)
         return known[alpha]
 
     return tables
 
 
 @lru_cache(maxsize=64)
-def waves_from(n: float) -> int:
-    """The least odd number from n on whose factors are 3, 5 and 7: Fourier transforms like it."""
+def fourier_size(n: float) -> int:
+    """Return the least odd number ≥ n with prime factors 3, 5 and 7 only, for fast Fourier transforms."""
     out = 2 * math.ceil((n - 1) / 2) + 1
     while True:
         left = out
@@ -88,35 +92,35 @@ def waves_from(n: float) -> int:
         out += 2
 
 
-def quick_sums(
-    found: Resolution, counts: tuple[int, ...], half: Array
+def fourier_sums(
+    resolution: Resolution, counts: tuple[int, ...], half: Array
 ) -> Callable[[MultiIndex, Array], Array] | None:
-    """What differentiates many waves round one ring; None where tables are as quick."""
-    if found.repeated != (True,) or found.sizes[0] < _MANY:
+    """Return a function that evaluates derivatives of Fourier series by FFT; None if tables are as fast."""
+    if resolution.periodic != (True,) or resolution.sizes[0] < _MIN_FFT_SIZE:
         return None
-    return lambda alpha, u: wave_sums(u, counts[0], alpha[0]) / half[0, 0] ** alpha[0]
+    return lambda alpha, u: trigonometric_sums(u, counts[0], alpha[0]) / half[0, 0] ** alpha[0]
 
 
-def product_of(U: Array, found: Resolution, alpha: MultiIndex) -> Array:
-    """∂^α of the functions at points of the reference cell, (N, n)."""
+def tensor_values(U: Array, resolution: Resolution, alpha: MultiIndex) -> Array:
+    """Return ∂^α of the functions at points U (N, d) of the reference cell, (N, n)."""
     table = np.ones((len(U), 1))
-    for i, (strand, order) in enumerate(zip(found.strands, alpha, strict=True)):
-        one = strand.at(U[:, i], order)
+    for i, (basis, order) in enumerate(zip(resolution.bases, alpha, strict=True)):
+        one = basis.evaluate(U[:, i], order)
         table = (table[:, :, None] * one[:, None, :]).reshape(len(U), -1)
     return table
 
 
-def coefficients_of(values: Array, found: Resolution) -> Array:
-    """Values (…, points) at the nodes ↦ coefficients (…, n)."""
-    return _along(values, found.raw, [s.from_values for s in found.strands])
+def to_coefficients(values: Array, resolution: Resolution) -> Array:
+    """Return the coefficients (…, n) of functions with values (…, points) at the nodes."""
+    return _along(values, resolution.raw_sizes, [s.from_values for s in resolution.bases])
 
 
-def in_pieces(coefficients: Array, found: Resolution) -> Array:
-    """Coefficients (…, n) ↦ those of the pieces, (…, n₁, n₂, …), each piece after the other."""
-    if not found.edges:
-        return coefficients.reshape(*coefficients.shape[:-1], *found.sizes)
-    made = _along(coefficients, found.sizes, [s.in_pieces for s in found.strands])
-    return made.reshape(*coefficients.shape[:-1], *found.raw)
+def per_interval(coefficients: Array, resolution: Resolution) -> Array:
+    """Return the coefficients (…, n₁, n₂, …) by interval of functions with coefficients (…, n)."""
+    if not resolution.edges:
+        return coefficients.reshape(*coefficients.shape[:-1], *resolution.sizes)
+    made = _along(coefficients, resolution.sizes, [s.to_broken for s in resolution.bases])
+    return made.reshape(*coefficients.shape[:-1], *resolution.raw_sizes)
 
 
 def _along(values: Array, sizes: tuple[int, ...], matrices: list[Array]) -> Array:

@@ -1,4 +1,4 @@
-"""An evolution in windows as a plan: followed once, followed again in other windows, and compared."""
+"""Strategy for evolutions: integrate twice on different time windows and compare the two solutions."""
 
 from __future__ import annotations
 
@@ -9,276 +9,319 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.adaptive.budget import OutOfTimeError, Progress
-from pibls.adaptive.candidate import Attempt
-from pibls.adaptive.evolution import jumps_in_time
+from pibls.adaptive.candidate import Candidate
+from pibls.adaptive.evolution import has_jumps_in_time
 from pibls.adaptive.evolutions.data_monitor import reason_to_stop
-from pibls.adaptive.evolutions.time_discretizations import InMoments, Way
-from pibls.adaptive.evolutions.trajectory import FULL, LATE, Demand, Followed, floor_of
-from pibls.adaptive.strategy import Offer, Plan
-from pibls.adaptive.thresholds import FOLLOWING, LOOP
-from pibls.adaptive.validation.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
+from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace, TimeDiscretization
+from pibls.adaptive.evolutions.trajectory import (
+    OUT_OF_MEMORY,
+    TIME_LIMIT_REACHED,
+    Tolerances,
+    Trajectory,
+    min_tail_tolerance,
+)
+from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.thresholds import SCHEDULER, WINDOW_STRATEGY
+from pibls.adaptive.validation.estimate import (
+    UNCHECKED,
+    ComparisonPoints,
+    ErrorEstimate,
+    compare,
+    norms_by_name,
+)
 from pibls.arrays import Array, Mask
-from pibls.assembly.judging import residuals_at
 from pibls.assembly.points import PointSet
-from pibls.basis.quasi import spread
-from pibls.deadline import asked
-from pibls.interruption import delivered
-from pibls.linalg.threads import sensible_threads
+from pibls.assembly.scaled_residuals import residuals_at
+from pibls.basis.cube_points import fixed_halton
+from pibls.linalg.threads import limit_blas_threads
 from pibls.nonlinear import Outcome
-from pibls.problem import Inside, Region
+from pibls.problem import Interior, Region
+from pibls.runtime.deadline import deadline
+from pibls.runtime.interruption import clear_pending_interrupt
 from pibls.status import Status
 
 Layers = tuple[tuple[float, float], ...]
-"""From when until when nothing is promised."""
+"""Time intervals (start, end) after incompatible data in which no error estimate is given."""
 
 
-def promised(t: Array, followed: Followed, layers: Layers) -> Mask:
-    """Which times were reached, and lie in no layer."""
-    low, high = sorted((followed.evolution.start, followed.until))
+def reliable_times(t: Array, trajectory: Trajectory, layers: Layers) -> Mask:
+    """Return which of the times t (N,) were reached by the trajectory and lie outside all layers."""
+    low, high = sorted((trajectory.evolution.start, trajectory.end_time))
     keep = (t >= low) & (t <= high)
     for a, b in layers:
-        sign = 1.0 if followed.evolution.forward else -1.0
+        sign = 1.0 if trajectory.evolution.forward else -1.0
         keep &= (sign * t < sign * a) | (sign * t >= sign * b)
     return np.asarray(keep)
 
 
-def _every(X: Array, followed: Followed, entries: int) -> int:
-    """Every which place is taken: to ask at each would take longer in a cube than to follow what is in it."""
-    return 1 + len(X) * _largest(followed) // entries
+def _stride(X: Array, trajectory: Trajectory, entries: int) -> int:
+    """Return the stride that keeps points times functions per box below ``entries``.
+
+    On a cube, evaluating at every point takes longer than the integration itself.
+    """
+    return 1 + len(X) * _max_functions_per_box(trajectory) // entries
 
 
-def _largest(followed: Followed) -> int:
-    """Functions in one box of a window: a place is in one."""
-    return max(x.space.nodes // x.boxes for x in followed.windows)
+def _max_functions_per_box(trajectory: Trajectory) -> int:
+    """Return the largest number of functions in one box of any window."""
+    return max(x.space.nodes // x.boxes for x in trajectory.windows)
 
 
-def towards_ends(U: Array, more: Array, box: Array, whole: Array, axis: int) -> Array:
-    """Places U in [0, 1]^d of a box, half of them ever closer to those of its sides that are sides of all.
+def concentrate_at_corners(U: Array, more: Array, box: Array, whole: Array, axis: int) -> Array:
+    """Return points of [0, 1]^d, half of them graded towards the faces that ``box`` shares with ``whole``.
 
-    What a singular corner leaves in a box of n polynomials is largest within 1/n² of it: there are ``more``.
+    In a box with n polynomials the error of a corner singularity is largest within 1/n² of the corner, so
+    boxes at a corner use the larger set of points ``more`` instead of ``U``.
     """
     at = [(i, end) for i in range(len(box)) if i != axis for end in (0, 1) if box[i, end] == whole[i, end]]
     V = (U if len(at) < 2 else more).copy()
     for i, end in at:
-        near = 10.0 ** (-2.0 * FOLLOWING.near * V[:, i])
+        near = 10.0 ** (-2.0 * WINDOW_STRATEGY.corner_digits * V[:, i])
         V[:, i] = np.where(V[:, i] < 0.5, 1.0 - near if end else near, 2.0 * V[:, i] - 1.0)
     return V
 
 
 @dataclass
-class WindowPlan(Plan):
-    """Windows in time, each with its cells in space."""
+class TimeWindowStrategy(Strategy):
+    """Radau collocation in time windows, with a spatial discretization in each of them."""
 
-    is_last_word = True  # what rounding leaves of an evolution, no longer window leaves less of
-    way: Way = field(default_factory=InMoments)
-    """How one window is solved."""
-    demand: Demand | None = None
+    is_conclusive = True  # longer windows do not reduce the rounding error of an evolution
+    discretization: TimeDiscretization = field(default_factory=CollocationInSpace)
+    """How one time window is discretized and solved."""
+    tolerances: Tolerances | None = None
     _key: int = 0
 
-    def offer(self) -> Offer | None:
+    def estimate_cost(self) -> CostEstimate | None:
         if (
             self.status is not None
-            or self.bench.evolution is None
-            or jumps_in_time(self.bench.lowered, self.bench.evolution)
+            or self.context.evolution is None
+            or has_jumps_in_time(self.context.compiled, self.context.evolution)
         ):
             return None
-        usual = self.way.seconds(self.bench)
-        # It ends when its time does, with what it has until then.
-        return None if usual is None else Offer(0.0, usual)
+        usual = self.discretization.estimated_seconds(self.context)
+        # At the deadline it stops and returns the trajectory computed so far.
+        return None if usual is None else CostEstimate(0.0, usual)
 
-    def hear_of(self, found: Attempt | None) -> None:
-        if found is not None and found.relative < self.bench.limits.fits:
-            self.way.expected = found.sizes
+    def warm_start(self, found: Candidate | None) -> None:
+        if found is not None and found.relative_residual < self.context.thresholds.max_solution_residual:
+            self.discretization.expected_magnitudes = found.magnitudes
 
     def advance(self) -> None:
-        bench = self.bench
-        if self.demand is None:
-            self.demand = self.way.demand(bench)
+        context = self.context
+        if self.tolerances is None:
+            self.tolerances = self.discretization.initial_tolerances(context)
         began = time.perf_counter()
-        with sensible_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        with limit_blas_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             earlier = dict(self.notes)
-            first = self._follow(None)
-            if first is None or not first.windows or self.way.gives_up(first):
+            first = self._integrate(None)
+            if first is None or not first.windows or self.discretization.has_failed(first):
                 self.status = Status.STALLED
                 return
-            found = self._judged(first, time.perf_counter() - began)
+            found = self._validated(first, time.perf_counter() - began)
             known = self.best, self.error, earlier
             self.best, self.error = found, UNCHECKED
-            self.tell(found, None, t=first.until, windows=len(first.windows), cells=first.cells)
-            second = self._follow(first)
-            if second is not None and second.windows and second.until == first.until:
-                self.error = self._compared(first, found, second)
+            self.report(found, None, t=first.end_time, windows=len(first.windows), cells=first.cells)
+            second = self._integrate(first)
+            if second is not None and second.windows and second.end_time == first.end_time:
+                self.error = self._estimated_error(first, found, second)
         self._conclude(first, found)
-        self.keep_better(*known)
+        self.restore_if_better(*known)
 
-    def _compared(self, first: Followed, found: Attempt, second: Followed) -> ErrorEstimate:
-        """The estimate, from when on one is promised; how it goes over time, from the start."""
-        bench = self.bench
-        rounding = 4.0 * bench.limits.rounding * len(first.windows)
-        pair, unknowns = (found.function, second.function()), bench.lowered.unknowns
-        everywhere = compare(*pair, unknowns, self._where(first), rounding=rounding)
+    def _estimated_error(self, first: Trajectory, found: Candidate, second: Trajectory) -> ErrorEstimate:
+        """Return the error estimate outside the layers, with its history from the start."""
+        context = self.context
+        rounding = 4.0 * context.thresholds.rounding * len(first.windows)
+        pair, unknowns = (found.function, second.function()), context.compiled.unknowns
+        everywhere = compare(*pair, unknowns, self._comparison_points(first), rounding=rounding)
         layers = self.notes.get("layers", ())
         if not layers:
             return everywhere
-        # The first window that is resolved need not be the first that is right: the two agree a little later.
+        # The first resolved window may still carry the error of the layer, so longer layers are tried until
+        # the
+        # two solutions agree.
         e = first.evolution
         late = everywhere
-        for factor in FOLLOWING.later:
+        for factor in WINDOW_STRATEGY.layer_extension_factors:
             wider = tuple((began, began + factor * (since - began)) for began, since in layers)
-            if max(abs(b - a) for a, b in wider) > self.way.layer * abs(e.stop - e.start):
+            if max(abs(b - a) for a, b in wider) > self.discretization.max_layer_fraction * abs(
+                e.stop - e.start
+            ):
                 break
-            self._note(wider)
-            even = self._where(first, wider).even
-            where = replace(self._where(first), even=even, left_out=wider)
+            self._note_layers(wider)
+            even = self._comparison_points(first, wider).even
+            where = replace(self._comparison_points(first), even=even, left_out=wider)
             late = compare(*pair, unknowns, where, rounding=rounding)
-            if self.excess(found, late) <= bench.tol:
+            if self.relative_error(found, late) <= context.tol:
                 break
         return late
 
-    def _conclude(self, first: Followed, found: Attempt) -> None:
-        excess = self.excess(found, self.error)
-        self.tell(found, excess, t=first.until, windows=len(first.windows), cells=first.cells)
+    def _conclude(self, first: Trajectory, found: Candidate) -> None:
+        excess = self.relative_error(found, self.error)
+        self.report(found, excess, t=first.end_time, windows=len(first.windows), cells=first.cells)
         if first.stopped is not None:
-            limits = {LATE: Status.TIME_LIMIT, FULL: Status.MEMORY_LIMIT}
-            self.status = limits.get(first.stopped, Status.STOPPED)
-            stopped = self.status is Status.STOPPED
-            why = reason_to_stop(self.bench, first.until, first.stopped) if stopped else first.stopped
-            self.notes["stopped"] = (first.until, why)
+            limits = {TIME_LIMIT_REACHED: Status.TIME_LIMIT, OUT_OF_MEMORY: Status.MEMORY_LIMIT}
+            self.status = limits.get(first.stopped, Status.INCOMPLETE)
+            stopped = self.status is Status.INCOMPLETE
+            why = reason_to_stop(self.context, first.end_time, first.stopped) if stopped else first.stopped
+            self.notes["stopped"] = (first.end_time, why)
             return
-        if excess <= self.bench.tol:
+        if excess <= self.context.tol:
             self.status = Status.TOLERANCE
             return
         if "rough" in self.notes:
-            self.status = Status.ROUGH
+            self.status = Status.INCOMPATIBLE_DATA
             return
-        if self.way.is_exhausted:
+        if self.discretization.is_exhausted:
             self.status = Status.NODE_LIMIT
             return
-        assert self.demand is not None
-        floor = floor_of(self.bench)
-        if self.demand.tail <= floor or not math.isfinite(excess):
-            self.status = Status.FLOOR
+        assert self.tolerances is not None
+        floor = min_tail_tolerance(self.context)
+        if self.tolerances.spectral_tail <= floor or not math.isfinite(excess):
+            self.status = Status.ROUNDING_LIMIT
             return
-        most, aim = self.way.tighter
-        share = min(most, aim * self.bench.tol / excess)
-        self.demand = Demand(self.demand.tail * share, self.demand.residual * share).above(self.bench)
+        most, aim = self.discretization.tightening
+        share = min(most, aim * self.context.tol / excess)
+        self.tolerances = Tolerances(
+            self.tolerances.spectral_tail * share, self.tolerances.residual * share
+        ).clipped_to_rounding(self.context)
 
-    def _follow(self, before: Followed | None) -> Followed | None:
-        bench = self.bench
+    def _integrate(self, before: Trajectory | None) -> Trajectory | None:
+        context = self.context
         self._key += 1
-        assert self.demand is not None
+        assert self.tolerances is not None
 
-        until = self.budget.until(*((FOLLOWING.first, 1.0) if before is None else (1.0, LOOP.slack)))
+        until = self.budget.time_at_share(
+            *(
+                (WINDOW_STRATEGY.first_solution_time_share, 1.0)
+                if before is None
+                else (1.0, SCHEDULER.time_limit_factor)
+            )
+        )
 
         def check(t: float, windows: int, cells: int) -> None:
             self.budget.check(__name__, until)
             if windows > 0:
-                nodes = self.way.nodes(bench) * cells
-                self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, cells))
+                nodes = self.discretization.nodes_per_cell(context) * cells
+                self.budget.report(Progress(nodes, 0.0, None, self.budget.spent, t, windows, cells))
 
-        follower = self.way.follower(bench, self.demand, self._key, before, check)
-        if follower is None:
+        stepper = self.discretization.stepper(context, self.tolerances, self._key, before, check)
+        if stepper is None:
             return None
         try:
-            with asked(lambda step: self.budget.check(step, until)):
-                found = follower.run() if before is None else follower.replay(before)
+            with deadline(lambda step: self.budget.check(step, until)):
+                found = stepper.run() if before is None else stepper.run_companion(before)
             if before is not None:
                 return found
             self.notes.pop("rough", None)
-            if follower.rough is not None:
-                self.notes["rough"] = follower.rough
-            self._note(tuple(follower.layers.items()))
+            if stepper.nonsmooth_since is not None:
+                self.notes["rough"] = stepper.nonsmooth_since
+            self._note_layers(tuple(stepper.layers.items()))
             return found
         except OutOfTimeError:
-            partial = follower.partial()
+            partial = stepper.partial()
             if before is not None or partial is None:
                 return None
-            return replace(partial, stopped=LATE)
+            return replace(partial, stopped=TIME_LIMIT_REACHED)
         except MemoryError:
-            partial = follower.partial()
-            if before is not None and before.stopped == FULL:
+            partial = stepper.partial()
+            if before is not None and before.stopped == OUT_OF_MEMORY:
                 return None
             if before is not None or partial is None:
                 raise
-            return replace(partial, stopped=FULL)
+            return replace(partial, stopped=OUT_OF_MEMORY)
         except KeyboardInterrupt:
-            delivered()
-            partial = follower.partial()
+            clear_pending_interrupt()
+            partial = stepper.partial()
             if before is None and partial is not None:
-                self.best = self._judged(replace(partial, stopped="interrupted"), 0.0)
-                self.notes["stopped"] = (partial.until, "it was interrupted there")
+                self.best = self._validated(replace(partial, stopped="interrupted"), 0.0)
+                self.notes["stopped"] = (partial.end_time, "it was interrupted there")
             raise
 
-    def _note(self, layers: Layers) -> None:
-        """When nothing is promised: after a beginning, or a switch, that does not fit."""
+    def _note_layers(self, layers: Layers) -> None:
+        """Record the layers after incompatible initial data or after a switching time."""
         for note in ("layers", "promised"):
             self.notes.pop(note, None)
         if layers:
             self.notes["layers"] = layers
-        e = self.bench.evolution
+        e = self.context.evolution
         for began, since in layers:
             if e is not None and began == e.start:
                 self.notes["promised"] = since
 
-    def _judged(self, followed: Followed, seconds: float) -> Attempt:
-        """The function found, judged where it exists."""
-        bench, e = self.bench, followed.evolution
-        space, w = followed.function()
+    def _validated(self, trajectory: Trajectory, seconds: float) -> Candidate:
+        """Return the trajectory as a candidate, with its residuals at validation points it has reached."""
+        context, e = self.context, trajectory.evolution
+        space, w = trajectory.function()
         layers = self.notes.get("layers", ())
         points: dict[Region, PointSet] = {}
-        begun = {bench.lowered.residuals[i].region for i in e.beginning}
-        for region, chosen in bench.held_out.items():
+        initial_regions = {context.compiled.residuals[i].region for i in e.initial_conditions}
+        for region, chosen in context.held_out.items():
             t = chosen.sites[0][:, e.axis]
-            keep = promised(t, followed, layers)
-            if "promised" in self.notes and region in begun:
+            keep = reliable_times(t, trajectory, layers)
+            if "promised" in self.notes and region in initial_regions:
                 keep &= False
             points[region] = chosen.select(keep)
-        X = self._where(followed, layers).all
-        X = X[:: _every(X, followed, FOLLOWING.compared)]
-        narrow = bench.narrow[promised(bench.narrow[:, e.axis], followed, layers)]
+        X = self._comparison_points(trajectory, layers).all
+        X = X[:: _stride(X, trajectory, WINDOW_STRATEGY.max_evaluations)]
+        narrow = context.narrow_data_points[
+            reliable_times(context.narrow_data_points[:, e.axis], trajectory, layers)
+        ]
         if len(narrow):
-            # However many places there are, what is narrow counts.
-            X = np.concatenate([X, np.resize(narrow, (max(len(narrow), len(X) // 2), len(bench.box)))])
-        points[Inside()] = PointSet.inside(X)
-        half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
-        box = bench.box.copy()
+            # Points in narrow features of the data make up at least a third, however many other points there
+            # are.
+            X = np.concatenate([X, np.resize(narrow, (max(len(narrow), len(X) // 2), len(context.box)))])
+        points[Interior()] = PointSet.inside(X)
+        half = np.median(np.abs([x.stop - x.start for x in trajectory.windows]))
+        box = context.box.copy()
         box[e.axis] = (0.0, half)
-        judged, values = residuals_at(bench.lowered, points, space, w, box)
-        residuals = norms_by_name(judged)
-        outcome = Outcome(w, 0.0, followed.steps, Status.SOLVED)
-        work = self.way.seconds(bench) or seconds
-        self.budget.charge(self, work, seconds)
-        return Attempt(space, outcome, residuals, values, seconds, work, {"windows": len(followed.windows)})
+        norms_at_points, values = residuals_at(context.compiled, points, space, w, box)
+        residuals = norms_by_name(norms_at_points)
+        outcome = Outcome(w, 0.0, trajectory.newton_steps, Status.SOLVED)
+        work = self.discretization.estimated_seconds(context) or seconds
+        self.budget.record(self, work, seconds)
+        return Candidate(
+            space, outcome, residuals, values, seconds, work, {"windows": len(trajectory.windows)}
+        )
 
-    def _where(self, followed: Followed, layers: Layers = ()) -> Where:
-        """Places in every window and cell; the norm's points are those that the evolution has reached.
+    def _comparison_points(self, trajectory: Trajectory, layers: Layers = ()) -> ComparisonPoints:
+        """Return points in every window and cell, outside ``layers``, at which two solutions are compared.
 
-        Nothing in ``layers`` is among them.
+        The points of the L2 norm are those that the evolution has reached.
         """
-        e, bench = followed.evolution, self.bench
-        d = len(bench.box)
+        e, context = trajectory.evolution, self.context
+        d = len(context.box)
         parts = []
-        total = FOLLOWING.share * sum(window.space.nodes for window in followed.windows)
-        # More are not made to be left out: not all are in the domain, and of a cube few are asked.
-        asked_at = FOLLOWING.compared // _largest(followed)
-        share = FOLLOWING.share / max(total / (4.0 * min(FOLLOWING.most, asked_at)), 1.0)
-        for window in followed.windows:
-            # A piece with many functions has room for an error in many places: at the root of their number
-            # the largest of Gray and Scott's spots was missed, and the estimate was 0.8 of the error.
-            boxes = window.space.boxes_in(bench.box)
-            count = max(FOLLOWING.times, int(share * window.space.nodes / len(boxes)))
-            U, more = spread(count, d, 7), spread(FOLLOWING.cornered * count, d, 7)
+        total = WINDOW_STRATEGY.points_per_function * sum(window.space.nodes for window in trajectory.windows)
+        # Limit the points before they are generated; four times as many because some lie outside the domain.
+        max_count = WINDOW_STRATEGY.max_evaluations // _max_functions_per_box(trajectory)
+        share = WINDOW_STRATEGY.points_per_function / max(
+            total / (4.0 * min(WINDOW_STRATEGY.max_points, max_count)), 1.0
+        )
+        for window in trajectory.windows:
+            # The number of points is proportional to the number of functions. With its square root, the
+            # largest
+            # spot of a Gray-Scott solution was missed and the estimate was 0.8 of the error.
+            boxes = window.space.cell_boxes(context.box)
+            count = max(WINDOW_STRATEGY.min_points_per_cell, int(share * window.space.nodes / len(boxes)))
+            U, more = (
+                fixed_halton(count, d, 7),
+                fixed_halton(WINDOW_STRATEGY.corner_point_factor * count, d, 7),
+            )
             for box in boxes:
-                V = towards_ends(U, more, box, bench.box, e.axis) if d > 2 else U
+                V = concentrate_at_corners(U, more, box, context.box, e.axis) if d > 2 else U
                 X = box[:, 0] + (box[:, 1] - box[:, 0]) * V
                 X[:, e.axis] = window.start + (window.stop - window.start) * V[:, e.axis]
                 parts.append(X)
             parts[-1][-1, e.axis] = window.stop
         X = np.concatenate(parts)
-        X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
-        if len(X) > FOLLOWING.most:
-            X = np.concatenate([X[:: len(X) // FOLLOWING.most + 1], X[-1:]])  # the end of time is among them
-        X = X[:: -_every(X, followed, FOLLOWING.compared)]  # from the end of time on
-        t = bench.where.even[:, e.axis]
-        X = X[promised(X[:, e.axis], followed, layers)]
-        return Where(X, bench.where.even[promised(t, followed, layers)], e.axis)
+        X = X[np.asarray(context.domain.contains(X), dtype=bool)]
+        if len(X) > WINDOW_STRATEGY.max_points:
+            X = np.concatenate(
+                [X[:: len(X) // WINDOW_STRATEGY.max_points + 1], X[-1:]]
+            )  # keeps the final time
+        X = X[:: -_stride(X, trajectory, WINDOW_STRATEGY.max_evaluations)]  # starts at the final time
+        t = context.comparison_points.even[:, e.axis]
+        X = X[reliable_times(X[:, e.axis], trajectory, layers)]
+        return ComparisonPoints(
+            X, context.comparison_points.even[reliable_times(t, trajectory, layers)], e.axis
+        )

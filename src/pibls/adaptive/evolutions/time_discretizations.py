@@ -1,154 +1,201 @@
-"""How a window of an evolution is solved: at points of a box, or with the functions of any shape."""
+"""Discretizations of a time window: collocation in space on boxes, Galerkin in space on any shape."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pibls.adaptive.evolutions.galerkin import RoomFollower
-from pibls.adaptive.evolutions.galerkin_operator import RoomPlaces
-from pibls.adaptive.evolutions.line_mesh import Places
-from pibls.adaptive.evolutions.lines import LineFollower
-from pibls.adaptive.evolutions.time_stepping import SHORT, Check, March
-from pibls.adaptive.evolutions.trajectory import FULL, LATE, Demand, Followed
-from pibls.adaptive.thresholds import LINES, ROOMS, WAYS
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.evolutions.collocation import CollocationStepper
+from pibls.adaptive.evolutions.galerkin import GalerkinStepper
+from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator
+from pibls.adaptive.evolutions.line_mesh import CollocationOperator
+from pibls.adaptive.evolutions.time_stepping import STEP_TOO_SMALL, ProgressCheck, TimeStepper
+from pibls.adaptive.evolutions.trajectory import OUT_OF_MEMORY, TIME_LIMIT_REACHED, Tolerances, Trajectory
+from pibls.adaptive.thresholds import COLLOCATION, GALERKIN, TIME_DISCRETIZATIONS
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.arrays import Array
 
-Follows = March[Any, Any]
+AnyStepper = TimeStepper[Any, Any]
 
 
-class Way(Protocol):
-    """How an evolution is followed."""
+class TimeDiscretization(Protocol):
+    """Creates the time steppers of an evolution and estimates their cost."""
 
-    expected: Array | None
-    """How large the unknowns become, as far as something else has found."""
-
-    @property
-    def tighter(self) -> tuple[float, float]:
-        """How much less a window may leave where the estimate is too large: at most, and next to the aim."""
+    expected_magnitudes: Array | None
+    """max abs(u) of each unknown if another strategy has estimated it, else None."""
 
     @property
-    def layer(self) -> float:
-        """What is left out after a beginning that does not fit, at most, of the whole time."""
+    def tightening(self) -> tuple[float, float]:
+        """Largest factor, and factor of tol/error, by which tolerances are tightened for the next run."""
 
-    def seconds(self, bench: Bench) -> float | None:
-        """What it usually takes; None where it plainly cannot."""
+    @property
+    def max_layer_fraction(self) -> float:
+        """Largest fraction of the time interval that a layer after incompatible data may take."""
 
-    def demand(self, bench: Bench) -> Demand:
-        """What is asked of each window at first."""
+    def estimated_seconds(self, context: ValidationContext) -> float | None:
+        """Return the usual run time; None if the number of dimensions is not supported."""
 
-    def nodes(self, bench: Bench) -> int:
-        """Functions of a cell."""
+    def initial_tolerances(self, context: ValidationContext) -> Tolerances:
+        """Return the tolerances of the first run."""
 
-    def gives_up(self, followed: Followed) -> bool:
-        """Whether another way should be tried."""
+    def nodes_per_cell(self, context: ValidationContext) -> int:
+        """Return the number of functions per cell."""
+
+    def has_failed(self, trajectory: Trajectory) -> bool:
+        """Whether the trajectory ended too early to be useful, so that another strategy should be tried."""
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether asking for more would change nothing."""
+        """Whether tighter tolerances would change nothing."""
 
-    def follower(
-        self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
-    ) -> Follows | None:
-        """For the first solution, or, with what was followed ``before``, for the second; None: it cannot."""
+    def stepper(
+        self,
+        context: ValidationContext,
+        tolerances: Tolerances,
+        key: int,
+        before: Trajectory | None,
+        check: ProgressCheck,
+    ) -> AnyStepper | None:
+        """Return a stepper for the first solution or, given the first one as ``before``, for the companion.
+
+        None if the problem does not fit this discretization.
+        """
 
 
 @dataclass
-class InMoments:
-    """Polynomials or whole waves in space, held at points and at moments in time."""
+class CollocationInSpace:
+    """Collocation in space: polynomials in cells of a box, or Fourier modes along periodic coordinates."""
 
-    _places: Places | None = None
-    _first: LineFollower | None = None
-    expected: Array | None = None
-    tighter = (0.3, 0.3)
+    _operator: CollocationOperator | None = None
+    _first_stepper: CollocationStepper | None = None
+    expected_magnitudes: Array | None = None
+    tightening = (0.3, 0.3)
     is_exhausted = False
 
     @property
-    def layer(self) -> float:
-        pieces = self._places is not None and len(self._places.free) > 1
-        return LINES.layer[not pieces]
+    def max_layer_fraction(self) -> float:
+        is_multidimensional = self._operator is not None and len(self._operator.space_axes) > 1
+        return COLLOCATION.max_layer_fraction[not is_multidimensional]
 
-    def seconds(self, bench: Bench) -> float | None:
-        return WAYS.quick.get(bench.lowered.dimension)
+    def estimated_seconds(self, context: ValidationContext) -> float | None:
+        return TIME_DISCRETIZATIONS.collocation_seconds.get(context.compiled.dimension)
 
-    def demand(self, bench: Bench) -> Demand:
-        return Demand(WAYS.tail * bench.tol, bench.limits.window_residual * bench.tol).above(bench)
+    def initial_tolerances(self, context: ValidationContext) -> Tolerances:
+        return Tolerances(
+            TIME_DISCRETIZATIONS.tail_fraction * context.tol,
+            context.thresholds.max_window_residual * context.tol,
+        ).clipped_to_rounding(context)
 
-    def nodes(self, bench: Bench) -> int:
-        return WAYS.functions[bench.tol < bench.limits.tight]
+    def nodes_per_cell(self, context: ValidationContext) -> int:
+        return TIME_DISCRETIZATIONS.functions_per_cell[context.tol < context.thresholds.tight_tol]
 
-    def gives_up(self, followed: Followed) -> bool:
-        if followed.stopped in (None, LATE, FULL):
+    def has_failed(self, trajectory: Trajectory) -> bool:
+        if trajectory.stopped in (None, TIME_LIMIT_REACHED, OUT_OF_MEMORY):
             return False
-        e = followed.evolution
-        way = abs(followed.until - e.start) / abs(e.stop - e.start) if followed.windows else 0.0
-        return followed.stopped != SHORT or way < WAYS.on_the_way
+        e = trajectory.evolution
+        progress = abs(trajectory.end_time - e.start) / abs(e.stop - e.start) if trajectory.windows else 0.0
+        return trajectory.stopped != STEP_TOO_SMALL or progress < TIME_DISCRETIZATIONS.min_progress
 
-    def follower(
-        self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
-    ) -> Follows | None:
-        self._places = self._places or Places.of(bench)
-        if self._places is None:
+    def stepper(
+        self,
+        context: ValidationContext,
+        tolerances: Tolerances,
+        key: int,
+        before: Trajectory | None,
+        check: ProgressCheck,
+    ) -> AnyStepper | None:
+        self._operator = self._operator or CollocationOperator.of(context)
+        if self._operator is None:
             return None
-        tight = bench.tol < bench.limits.tight
-        many = bench.lowered.is_linear or all(self._places.repeated)
-        if (
-            len(self._places.free) > 1
-        ):  # where factors are expensive, many windows pay for them: those of waves
-            many = bench.lowered.is_linear and max(self._places.evolution.orders) > 1
-        moments = WAYS.many if many else WAYS.moments[tight]
+        tight = context.tol < context.thresholds.tight_tol
+        factors_are_reused = context.compiled.is_linear or all(self._operator.periodic)
+        if len(self._operator.space_axes) > 1:
+            # In several dimensions factorizations are expensive; only wave equations need enough windows.
+            factors_are_reused = context.compiled.is_linear and max(self._operator.evolution.orders) > 1
+        stage_count = (
+            TIME_DISCRETIZATIONS.many_collocation_times
+            if factors_are_reused
+            else TIME_DISCRETIZATIONS.collocation_times[tight]
+        )
         if before is None:
-            made = LineFollower(demand, self._places, WAYS.functions[tight], moments, check=check)
-            made.expected = self.expected
-            self._first = made
+            made = CollocationStepper(
+                tolerances,
+                self._operator,
+                TIME_DISCRETIZATIONS.functions_per_cell[tight],
+                stage_count,
+                check=check,
+            )
+            made.expected_magnitudes = self.expected_magnitudes
+            self._first_stepper = made
             return made
-        assert self._first is not None
-        made = LineFollower(demand, self._places, WAYS.functions[tight], moments + 1, check=check)
-        made.shadowed = self._first
+        assert self._first_stepper is not None
+        made = CollocationStepper(
+            tolerances,
+            self._operator,
+            TIME_DISCRETIZATIONS.functions_per_cell[tight],
+            stage_count + 1,
+            check=check,
+        )
+        made.primary = self._first_stepper
         return made
 
 
 @dataclass
-class InRooms:
-    """Functions on any shape, tested with themselves, held at moments in time."""
+class GalerkinInSpace:
+    """Galerkin method in space: orthonormal functions on any shape."""
 
-    _places: RoomPlaces | None = None
-    _first: RoomFollower | None = None
-    expected: Array | None = None
-    tighter = (0.1, 0.1)
+    _operator: GalerkinOperator | None = None
+    _first_stepper: GalerkinStepper | None = None
+    expected_magnitudes: Array | None = None
+    tightening = (0.1, 0.1)
 
     @property
-    def layer(self) -> float:
-        return LINES.layer[0]
+    def max_layer_fraction(self) -> float:
+        return COLLOCATION.max_layer_fraction[0]
 
-    def seconds(self, bench: Bench) -> float | None:
-        return WAYS.roomy.get(bench.lowered.dimension)
+    def estimated_seconds(self, context: ValidationContext) -> float | None:
+        return TIME_DISCRETIZATIONS.galerkin_seconds.get(context.compiled.dimension)
 
-    def demand(self, bench: Bench) -> Demand:
-        return Demand(0.1 * bench.tol, ROOMS.residual * bench.tol).above(bench)
+    def initial_tolerances(self, context: ValidationContext) -> Tolerances:
+        return Tolerances(
+            0.1 * context.tol, GALERKIN.residual_tolerance_factor * context.tol
+        ).clipped_to_rounding(context)
 
-    def nodes(self, bench: Bench) -> int:
-        return 0 if self._first is None or not self._first.degrees else self._first.degrees[-1]
+    def nodes_per_cell(self, context: ValidationContext) -> int:
+        return (
+            0
+            if self._first_stepper is None or not self._first_stepper.degrees
+            else self._first_stepper.degrees[-1]
+        )
 
-    def gives_up(self, followed: Followed) -> bool:
-        return followed.stopped not in (None, LATE, FULL)
+    def has_failed(self, trajectory: Trajectory) -> bool:
+        return trajectory.stopped not in (None, TIME_LIMIT_REACHED, OUT_OF_MEMORY)
 
     @property
     def is_exhausted(self) -> bool:
-        return self._first is not None and self._first.crowded
+        return self._first_stepper is not None and self._first_stepper.column_limit_reached
 
-    def follower(
-        self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
-    ) -> Follows | None:
-        self._places = self._places or RoomPlaces.of(bench)
-        if self._places is None:
+    def stepper(
+        self,
+        context: ValidationContext,
+        tolerances: Tolerances,
+        key: int,
+        before: Trajectory | None,
+        check: ProgressCheck,
+    ) -> AnyStepper | None:
+        self._operator = self._operator or GalerkinOperator.of(context)
+        if self._operator is None:
             return None
-        tight = bench.tol < bench.limits.tight
-        made = RoomFollower(demand, self._places, WAYS.moments[tight] + (before is not None), check=check)
+        tight = context.tol < context.thresholds.tight_tol
+        made = GalerkinStepper(
+            tolerances,
+            self._operator,
+            TIME_DISCRETIZATIONS.collocation_times[tight] + (before is not None),
+            check=check,
+        )
         if before is None:
-            made.expected = self.expected
-            self._first = made
+            made.expected_magnitudes = self.expected_magnitudes
+            self._first_stepper = made
         else:
-            made.shadowed = self._first
+            made.primary = self._first_stepper
         return made

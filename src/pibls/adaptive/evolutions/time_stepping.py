@@ -1,8 +1,8 @@
-r"""u(t₀) → u(t₁) → …: an evolution is followed window after window, and each way gives its window.
+r"""Time stepping by windows u(t₀) → u(t₁) → …: base class of the steppers and control of window lengths.
 
-What all ways share stands here: where a window may end at the latest, how long it is tried, what is left
-where neither a shorter one nor more functions help (rounding), what is kept where the time is over, and the
-second solution, followed in windows that begin and end elsewhere.
+Shared by all spatial discretizations: the latest end of a window, the choice of its length, the relaxation of
+tolerances that rounding makes unreachable, the partial result at a deadline, and the companion solution on
+windows with other end points.
 """
 
 from __future__ import annotations
@@ -15,296 +15,325 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from pibls.adaptive.evolution import Evolution
-from pibls.adaptive.evolutions.data_monitor import Watch
-from pibls.adaptive.evolutions.trajectory import Demand, Followed, Window
-from pibls.adaptive.thresholds import DEFAULT, MARCH
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.evolutions.data_monitor import DataMonitor
+from pibls.adaptive.evolutions.trajectory import Tolerances, Trajectory, Window
+from pibls.adaptive.thresholds import DEFAULT, TIME_STEPPING
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.arrays import Array
-from pibls.caching import cached_property
-from pibls.problem.forms.lowering import LoweredProblem
+from pibls.problem.forms.compilation import CompiledProblem
+from pibls.runtime.caching import cached_property
 
-SHORT = "no window is short enough; the solution may blow up, or the equation may be singular there"
-LOST = "the second solution was lost"
+STEP_TOO_SMALL = "no window is short enough; the solution may blow up, or the equation may be singular there"
+COMPANION_FAILED = "the companion solution could not be computed"
 
-Check = Callable[[float, int, int], None]
-"""Called with t, windows (after each of them, else -1) and cells; raises to stop."""
-
-
-class NoWindowError(Exception):
-    """The equations of a window were not solved."""
+ProgressCheck = Callable[[float, int, int], None]
+"""Called with t, the number of windows (-1 within a window) and of cells; raises to stop."""
 
 
-class Ends(Protocol):
-    """Something that was solved until a time."""
+class WindowFailedError(Exception):
+    """The equations of a time window could not be solved."""
+
+
+class HasStop(Protocol):
+    """A solved time window with an end."""
 
     @property
     def stop(self) -> float: ...
 
 
-_ROUNDING = 1e-14  # of the whole time: moments that are closer are one
+_ROUNDING = 1e-14  # fraction of the duration below which two times are equal
 
-S = TypeVar("S")
-"""What a window begins with."""
-W = TypeVar("W", bound=Ends)
-R = TypeVar("R")
-"""How a window is resolved."""
+StateT = TypeVar("StateT")
+"""State at the start of a window."""
+WindowT = TypeVar("WindowT", bound=HasStop)
+ResolutionT = TypeVar("ResolutionT")
+"""Spatial resolution of a window."""
 
 
 @dataclass(frozen=True)
-class Course:
-    """The time of an evolution, in stretches between the moments where something switches."""
+class TimeInterval:
+    """Time interval of an evolution, divided at the times at which data or coefficients switch."""
 
     start: float
     stop: float
-    switched: tuple[float, ...] = ()
-    even: float = 1.6
-    """Windows that much shorter than what is left are made half of it."""
+    switch_times: tuple[float, ...] = ()
+    split_ratio: float = 1.6
+    """A window is halved to the rest of the interval if the rest is less than this many times its length."""
 
     @classmethod
-    def of(cls, e: Evolution, lowered: LoweredProblem, **more: float) -> Course:
-        levels = (level for axis, level in lowered.interfaces.planes if axis == e.axis)
+    def of(cls, e: Evolution, compiled: CompiledProblem, **more: float) -> TimeInterval:
+        levels = (level for axis, level in compiled.interfaces.planes if axis == e.axis)
         return cls(e.start, e.stop, tuple(levels), **more)
 
     @property
-    def total(self) -> float:
+    def duration(self) -> float:
         return abs(self.stop - self.start)
 
     @property
-    def sign(self) -> float:
+    def direction(self) -> float:
         return 1.0 if self.stop > self.start else -1.0
 
-    def is_over(self, t: float) -> bool:
-        return self.sign * (self.stop - t) <= _ROUNDING * self.total
+    def is_finished(self, t: float) -> bool:
+        return self.direction * (self.stop - t) <= _ROUNDING * self.duration
 
-    def end(self, t: float) -> float:
-        """Where the next window ends at the latest."""
-        ahead = [b for b in self.switched if self.sign * (b - t) > _ROUNDING * self.total]
-        return min(ahead, key=lambda b: self.sign * b, default=self.stop)
+    def latest_end(self, t: float) -> float:
+        """Return the next switching time, or the final time: a window from t must not end later."""
+        ahead = [b for b in self.switch_times if self.direction * (b - t) > _ROUNDING * self.duration]
+        return min(ahead, key=lambda b: self.direction * b, default=self.stop)
 
-    def is_switched(self, t: float) -> bool:
-        """Whether something switches at a time."""
-        return any(abs(b - t) <= _ROUNDING * self.total for b in self.switched)
+    def is_switch_time(self, t: float) -> bool:
+        """Whether t is a switching time."""
+        return any(abs(b - t) <= _ROUNDING * self.duration for b in self.switch_times)
 
-    def beside(self, t: float, way: float) -> float:
-        """A moment before (``way`` -1) or after (+1) what switches at a time; else the time itself."""
-        if not self.is_switched(t):
+    def one_sided(self, t: float, side: float) -> float:
+        """Return a time just before (``side`` -1) or after (+1) a switching time t; t itself otherwise."""
+        if not self.is_switch_time(t):
             return t
-        return t + way * self.sign * 4e-15 * max(abs(t), self.total)
+        return t + side * self.direction * 4e-15 * max(abs(t), self.duration)
 
-    def moments(self, t: float, stop: float, nodes: Array) -> Array:
-        """Those of a window: what switches at its end has not done so yet."""
+    def collocation_times(self, t: float, stop: float, nodes: Array) -> Array:
+        """Return the collocation times of a window for ``nodes`` in [0, 1]; the last lies before a switch."""
         times = t + (stop - t) * nodes
-        times[-1] = self.beside(stop, -1.0)
+        times[-1] = self.one_sided(stop, -1.0)
         return np.asarray(times)
 
-    def fitted(self, t: float, h: float) -> float:
-        """A length that leaves no tiny window before the next end."""
-        left = self.sign * (self.end(t) - t)
+    def fit_length(self, t: float, h: float) -> float:
+        """Return the length h, adapted so that no tiny window is left before the next switching time."""
+        left = self.direction * (self.latest_end(t) - t)
         h = min(h, left)
-        return 0.5 * left if h < left < self.even * h else h
+        return 0.5 * left if h < left < self.split_ratio * h else h
 
-    def reached(self, t: float, h: float) -> float | None:
-        """Where a window of that length ends; None where it is too short to be one."""
-        stop, end = t + self.sign * h, self.end(t)
-        whole = h >= self.sign * (end - t)  # what lies between two switches may be shorter than any other
-        if not whole and h < max(DEFAULT.shortest * self.total, 4e-16 * abs(t)):
+    def window_end(self, t: float, h: float) -> float | None:
+        """Return the end of a window of length h from t; None if it is too short for the rounding of t."""
+        stop, end = t + self.direction * h, self.latest_end(t)
+        whole = h >= self.direction * (end - t)  # two switching times may be arbitrarily close
+        if not whole and h < max(DEFAULT.min_relative_length * self.duration, 4e-16 * abs(t)):
             return None
-        return end if self.sign * (end - stop) < 1e-12 * self.total else stop
+        return end if self.direction * (end - stop) < 1e-12 * self.duration else stop
 
 
-def follow(
-    course: Course,
-    begun: tuple[S, float],
-    window: Callable[[S, float, float], tuple[W, S, float] | str],
-    done: list[W],
-    told: Callable[[float, S], None],
+def integrate(
+    time_interval: TimeInterval,
+    initial: tuple[StateT, float],
+    window: Callable[[StateT, float, float], tuple[WindowT, StateT, float] | str],
+    done: list[WindowT],
+    report: Callable[[float, StateT], None],
 ) -> str | None:
-    """All windows, from a state and a first length; why it ends before its time, if it does.
+    """Append all windows to ``done``; return why the integration ended early, or None.
 
-    ``window`` gives one from a state, a time and a length: with the next state and length, or why none;
-    ``told`` hears of each.
+    ``initial`` is the initial state and the first length. ``window`` computes one window from a state, a time
+    and a length, and returns it with the next state and length, or the reason for its failure. ``report`` is
+    called after each window.
     """
-    t, (state, h) = course.start, begun
-    while not course.is_over(t):
-        found = window(state, t, course.fitted(t, h))
+    t, (state, h) = time_interval.start, initial
+    while not time_interval.is_finished(t):
+        found = window(state, t, time_interval.fit_length(t, h))
         if isinstance(found, str):
             return found
-        made, state, h = found
-        done.append(made)
-        t = made.stop
-        told(t, state)
+        accepted, state, h = found
+        done.append(accepted)
+        t = accepted.stop
+        report(t, state)
     return None
 
 
 @dataclass
-class Easing:
-    """What one window may leave: more than was asked for, where that is rounding."""
+class ToleranceRelaxation:
+    """Tolerances of one window, relaxed where rounding makes them unreachable."""
 
-    demand: Demand
+    tolerances: Tolerances
     factor: float = 1.0
-    before: tuple[float, float, int] | None = None
-    """What the last try left, in units of what it may; its length, its functions."""
+    previous: tuple[float, float, int] | None = None
+    """The previous attempt: error over tolerance, window length, number of functions."""
 
     @property
-    def eased(self) -> Demand:
-        return Demand(self.factor * self.demand.tail, self.factor * self.demand.residual)
+    def relaxed(self) -> Tolerances:
+        return Tolerances(self.factor * self.tolerances.spectral_tail, self.factor * self.tolerances.residual)
 
-    def is_helpless(self, worst: float, count: int) -> bool:
-        """Whether more functions than before gained nothing."""
-        return self.before is not None and count > self.before[2] and worst > 0.5 * self.before[0]
+    def is_futile(self, excess: float, count: int) -> bool:
+        """Whether more functions than in the previous attempt did not reduce the error."""
+        return self.previous is not None and count > self.previous[2] and excess > 0.5 * self.previous[0]
 
-    def is_rounding(
-        self, worst: float, h: float, count: int, *, least: float = 0.3, limit: float = 1e-6
+    def accept_rounding(
+        self, excess: float, h: float, count: int, *, least: float = 0.3, limit: float = 1e-6
     ) -> bool:
-        """Whether neither a shorter window nor more functions (by ``least``) help; then it may be left."""
-        if self.before is None:
+        """Relax the tolerances if the error is rounding; return whether they were relaxed.
+
+        The error is taken for rounding if it is small (``limit``) and neither a shorter window nor more
+        functions (by the factor ``least``) reduced it.
+        """
+        if self.previous is None:
             return False
-        shorter = h <= 0.75 * self.before[1] and worst > 0.3 * self.before[0]
-        finer = count > self.before[2] and worst > least * self.before[0]
-        if not (shorter or finer) or worst * max(self.demand.tail, 1e-13) >= limit:
+        shorter = h <= 0.75 * self.previous[1] and excess > 0.3 * self.previous[0]
+        finer = count > self.previous[2] and excess > least * self.previous[0]
+        if not (shorter or finer) or excess * max(self.tolerances.spectral_tail, 1e-13) >= limit:
             return False
-        self.factor *= 3.0 * worst
-        return self.factor < MARCH.hopeless
+        self.factor *= 3.0 * excess
+        return self.factor < TIME_STEPPING.max_relaxation
 
 
-def left_by_newton(tail: float) -> float:
-    """What Newton's method may leave in a window whose tail may be that large."""
-    return max(MARCH.left[0] * tail, 1e-15)
+def newton_tolerance(tail: float) -> float:
+    """Return the relative tolerance of Newton's method for a given tolerance of spectral tails."""
+    return max(TIME_STEPPING.newton_tail_fraction[0] * tail, 1e-15)
 
 
-def shortened(asked: Demand, along: float, between: float, moments: int) -> float:
-    """How much shorter the next try is, after a tail in time and a residual between the moments."""
-    ratio = min(asked.tail / max(along, 1e-300), asked.residual / max(between, 1e-300))
-    return float(min(max(MARCH.safe * ratio ** (1.0 / (moments + 1.0)), 0.1), 0.7))
+def reduction_factor(allowed: Tolerances, time_tail: float, residual: float, stage_count: int) -> float:
+    """Return the factor by which a rejected window is shortened.
+
+    It follows from the spectral tail in time and from the residual between the collocation times.
+    """
+    ratio = min(allowed.spectral_tail / max(time_tail, 1e-300), allowed.residual / max(residual, 1e-300))
+    return float(min(max(TIME_STEPPING.safety_factor * ratio ** (1.0 / (stage_count + 1.0)), 0.1), 0.7))
 
 
-def lengthened(tail: float, along: float, moments: int) -> float:
-    """How much longer the next window is; another length needs other factors, and must be worth them."""
-    factor = min(MARCH.safe * (tail / max(along, 1e-300)) ** (1.0 / (moments + 1.0)), MARCH.growth)
-    return 1.0 if 0.95 <= factor < MARCH.longer else factor
+def growth_factor(tail: float, time_tail: float, stage_count: int) -> float:
+    """Return the length of the next window over this one.
+
+    A new length needs new matrix factorizations, so small changes are not made.
+    """
+    factor = min(
+        TIME_STEPPING.safety_factor * (tail / max(time_tail, 1e-300)) ** (1.0 / (stage_count + 1.0)),
+        TIME_STEPPING.max_growth,
+    )
+    return 1.0 if 0.95 <= factor < TIME_STEPPING.min_worthwhile_growth else factor
 
 
 @dataclass(kw_only=True)
-class March(ABC, Generic[S, R]):
-    """Follows an evolution from its start to its end."""
+class TimeStepper(ABC, Generic[StateT, ResolutionT]):
+    """Integrates an evolution from its start to its end, window by window."""
 
-    check: Check = lambda t, windows, cells: None
-    tries: int = 0
-    rough: float | None = None
-    """Since when the beginning was not resolved."""
-    halves: ClassVar[bool] = False
-    """Whether a window of the second solution, whose windows are given, is halved where it fails."""
+    check: ProgressCheck = lambda t, windows, cells: None
+    attempts: int = 0
+    nonsmooth_since: float | None = None
+    """Start of the part left unresolved because of nonsmooth initial data; None if there is none."""
+    halves_failed_windows: ClassVar[bool] = False
+    """Whether a prescribed window of the companion solution is halved if it fails."""
     layers: dict[float, float] = field(default_factory=dict)
-    """Where the beginning, or what begins at a switch, contradicts what holds at the sides: when that is, and
-    from when on anything is promised."""
-    expected: Array | None = None
-    """How large the unknowns become, as far as is known beforehand."""
-    _sizes: Array = field(default_factory=lambda: np.empty(0))
-    """How large each unknown was until now."""
+    """Layers after incompatible initial and boundary data: time of the incompatibility → end of the layer."""
+    expected_magnitudes: Array | None = None
+    """max abs(u) of each unknown if it is known beforehand."""
+    _magnitudes: Array = field(default_factory=lambda: np.empty(0))
+    """max abs(u) of each unknown up to now."""
     _done: list[Window] = field(default_factory=list)
 
     @property
     @abstractmethod
-    def of(self) -> Bench:
-        """The problem."""
+    def context(self) -> ValidationContext:
+        """The problem with its validation points."""
 
     @cached_property
-    def course(self) -> Course:
-        return Course.of(self.evolution, self.of.lowered)
+    def time_interval(self) -> TimeInterval:
+        return TimeInterval.of(self.evolution, self.context.compiled)
 
     @cached_property
-    def watch(self) -> Watch:
-        return Watch.over(self.of)
+    def data_monitor(self) -> DataMonitor:
+        return DataMonitor.sample(self.context)
 
-    def _from_nothing(self, begun: Array) -> Array:
-        """What unknowns become that begin at zero, from max|u| of each: that is what they are measured by.
+    def _magnitude_floor(self, initial_magnitudes: Array) -> Array:
+        """Return scales for unknowns that are zero initially, given max abs(u) of the initial data.
 
-        u_t = Δu + 1 would be followed from 1e-7 of its time on to so many digits of itself.
+        Without them, u_t = Δu + 1 from zero is resolved relative to its tiny values from 1e-7 of the
+        duration.
         """
-        nothing = np.full_like(begun, MARCH.nothing)
-        return nothing if self.expected is None else np.where(begun == 0, self.expected, nothing)
+        floor = np.full_like(initial_magnitudes, TIME_STEPPING.min_magnitude)
+        return (
+            floor
+            if self.expected_magnitudes is None
+            else np.where(initial_magnitudes == 0, self.expected_magnitudes, floor)
+        )
 
     @property
     def evolution(self) -> Evolution:
-        found = self.of.evolution
+        found = self.context.evolution
         assert found is not None
         return found
 
     @property
     @abstractmethod
-    def effort(self) -> int:
-        """Steps of Newton's method, in all windows."""
+    def newton_steps(self) -> int:
+        """Number of Newton steps in all windows."""
 
     @abstractmethod
-    def _begun(self) -> tuple[S, float]:
-        """The beginning and a first length."""
+    def _begin(self) -> tuple[StateT, float]:
+        """Return the initial state and a first window length."""
 
     @abstractmethod
-    def _window(self, state: S, t: float, h: float) -> tuple[Window, S, float] | str:
-        """One accepted window, where the next begins and its length; or why there is none."""
+    def _next_window(self, state: StateT, t: float, h: float) -> tuple[Window, StateT, float] | str:
+        """Return an accepted window, the state at its end and the next length; or the reason for failure."""
 
     @abstractmethod
-    def _others(self, followed: Followed) -> Iterable[tuple[float, float, R]]:
-        """(start, stop, resolution) of the windows of the second solution."""
+    def _companion_windows(self, trajectory: Trajectory) -> Iterable[tuple[float, float, ResolutionT]]:
+        """Yield (start, stop, resolution) of the windows of the companion solution."""
 
     @abstractmethod
-    def _given(self, state: S | None, t: float, stop: float, chosen: R) -> tuple[Window, S]:
-        """One of them, from the start where there is no state. Raises a `NoWindowError`."""
+    def _prescribed_window(
+        self, state: StateT | None, t: float, stop: float, chosen: ResolutionT
+    ) -> tuple[Window, StateT]:
+        """Return one of these windows and the state at its end; without a state, start from the initial data.
+
+        Raises `WindowFailedError`.
+        """
 
     @abstractmethod
-    def _cells(self, state: S) -> int: ...
+    def _cell_count(self, state: StateT) -> int: ...
 
-    def run(self) -> Followed:
-        """All windows; where it cannot go on, those until there."""
+    def run(self) -> Trajectory:
+        """Integrate up to the final time, or as far as possible."""
         done = self._done = []
 
-        def told(t: float, state: S) -> None:
-            self.check(t, len(done), self._cells(state))
+        def report(t: float, state: StateT) -> None:
+            self.check(t, len(done), self._cell_count(state))
 
-        return self._followed(follow(self.course, self._begun(), self._window, done, told))
+        return self._trajectory(integrate(self.time_interval, self._begin(), self._next_window, done, report))
 
-    def partial(self) -> Followed | None:
-        """What was followed until an interruption."""
-        return self._followed(None) if self._done else None
+    def partial(self) -> Trajectory | None:
+        """Return the windows computed up to an interruption; None if there are none."""
+        return self._trajectory(None) if self._done else None
 
-    def _followed(self, stopped: str | None) -> Followed:
-        return Followed(tuple(self._done), self.evolution, stopped, self.effort, self.tries)
+    def _trajectory(self, stopped: str | None) -> Trajectory:
+        return Trajectory(tuple(self._done), self.evolution, stopped, self.newton_steps, self.attempts)
 
-    def replay(self, followed: Followed) -> Followed:
-        """The same evolution in other windows."""
+    def run_companion(self, trajectory: Trajectory) -> Trajectory:
+        """Compute the companion solution of a trajectory on other windows."""
         self._done, state = [], None
-        for t, stop, chosen in self._others(followed):
+        for t, stop, chosen in self._companion_windows(trajectory):
             ends = [stop]
             while ends:
                 try:
-                    window, state = self._given(state, t, ends[-1], chosen)
-                except NoWindowError:
-                    if not self.halves or self.course.reached(t, 0.5 * abs(ends[-1] - t)) is None:
-                        return self._followed(LOST)
+                    window, state = self._prescribed_window(state, t, ends[-1], chosen)
+                except WindowFailedError:
+                    if (
+                        not self.halves_failed_windows
+                        or self.time_interval.window_end(t, 0.5 * abs(ends[-1] - t)) is None
+                    ):
+                        return self._trajectory(COMPANION_FAILED)
                     ends.append(0.5 * (t + ends[-1]))
                     continue
                 self._done.append(window)
                 t = ends.pop()
-                self.check(t, -1, self._cells(state))
-        return self._followed(followed.stopped)
+                self.check(t, -1, self._cell_count(state))
+        return self._trajectory(trajectory.stopped)
 
 
-def between(
-    followed: Followed, chosen: Sequence[R], switched: Iterable[float], size: Callable[[R], Any]
-) -> Iterator[tuple[float, float, R]]:
-    """(start, stop, resolution) of windows that reach from the middle of one to the middle of the next.
+def staggered_windows(
+    trajectory: Trajectory,
+    chosen: Sequence[ResolutionT],
+    switch_times: Iterable[float],
+    size: Callable[[ResolutionT], Any],
+) -> Iterator[tuple[float, float, ResolutionT]]:
+    """Yield (start, stop, resolution) of windows from the middle of one window to the middle of the next.
 
-    They end where something switches; of two resolutions they have the one of the larger ``size``.
+    They end at switching times. Of the two resolutions they take the one of larger ``size``.
     """
-    ends, group, mine = {*switched, followed.until}, [], []
-    for window, own in zip(followed.windows, chosen, strict=True):
+    ends, group, resolutions = {*switch_times, trajectory.end_time}, [], []
+    for window, resolution in zip(trajectory.windows, chosen, strict=True):
         group.append(window)
-        mine.append(own)
+        resolutions.append(resolution)
         if window.stop not in ends:
             continue
         edges = [group[0].start, *(0.5 * (x.start + x.stop) for x in group), window.stop]
         if len(group) == 1:
             edges[1] = 0.55 * window.start + 0.45 * window.stop
-        pairs = zip([mine[0], *mine], [*mine, mine[-1]], strict=True)
+        pairs = zip([resolutions[0], *resolutions], [*resolutions, resolutions[-1]], strict=True)
         yield from zip(edges[:-1], edges[1:], (max(p, key=size) for p in pairs), strict=True)
-        group, mine = [], []
+        group, resolutions = [], []

@@ -1,4 +1,4 @@
-"""u = uᵢ for tᵢ ≤ t ≤ tᵢ₊₁: an evolution in solved windows, and what was asked of each of them."""
+"""Trajectory of an evolution: u = uᵢ for tᵢ ≤ t ≤ tᵢ₊₁ on solved time windows, and their tolerances."""
 
 from __future__ import annotations
 
@@ -7,42 +7,48 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.adaptive.evolution import Evolution
-from pibls.adaptive.thresholds import MARCH
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.thresholds import TIME_STEPPING
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.arrays import Array
-from pibls.spaces import Cells, Lattice, Whole, Windows
+from pibls.spaces import CellSpace, SingleDomainSpace, TensorGridSpace, TimeWindows
 
-LATE = "the time limit was reached"
-FULL = "the memory is not enough to go on"
+TIME_LIMIT_REACHED = "the time limit was reached"
+OUT_OF_MEMORY = "there is not enough memory to continue"
 
 
 @dataclass(frozen=True)
-class Demand:
-    """What is asked of each window: tails and residuals, relative."""
+class Tolerances:
+    """Relative tolerances of one time window: for the spectral tails and for the residuals."""
 
-    tail: float
+    spectral_tail: float
     residual: float
 
     @property
-    def misfit(self) -> float:
-        """A beginning that contradicts the sides by more has a layer."""
-        return max(MARCH.misfit[0] * self.tail, MARCH.misfit[1])
+    def incompatibility_limit(self) -> float:
+        """Relative mismatch of initial and boundary data above which a layer forms."""
+        return max(
+            TIME_STEPPING.incompatibility_limit[0] * self.spectral_tail,
+            TIME_STEPPING.incompatibility_limit[1],
+        )
 
-    def above(self, bench: Bench) -> Demand:
-        """The same, but nothing below rounding."""
-        return Demand(max(self.tail, floor_of(bench)), max(self.residual, MARCH.residual_floor))
+    def clipped_to_rounding(self, context: ValidationContext) -> Tolerances:
+        """Return these tolerances, none of them below the rounding level."""
+        return Tolerances(
+            max(self.spectral_tail, min_tail_tolerance(context)),
+            max(self.residual, TIME_STEPPING.min_residual),
+        )
 
 
-def floor_of(bench: Bench) -> float:
-    """The least tail that is asked of a window."""
-    return bench.limits.window_floor[bench.lowered.dimension > 1]
+def min_tail_tolerance(context: ValidationContext) -> float:
+    """Return the smallest useful tolerance for spectral tails."""
+    return context.thresholds.window_rounding[context.compiled.dimension > 1]
 
 
 @dataclass(frozen=True)
 class Window:
-    """One solved window."""
+    """Solution on one time window, with coefficients ``w`` in ``space``."""
 
-    space: Whole | Cells | Lattice
+    space: SingleDomainSpace | CellSpace | TensorGridSpace
     w: Array
     start: float
     stop: float
@@ -50,34 +56,34 @@ class Window:
 
     @property
     def boxes(self) -> int:
-        """How many there are in it, with functions of their own."""
-        return len(self.space.boxes_in(np.zeros((1, 2))))
+        """Number of cells with their own functions."""
+        return len(self.space.cell_boxes(np.zeros((1, 2))))
 
 
 @dataclass(frozen=True)
-class Followed:
-    """An evolution as far as it could be followed."""
+class Trajectory:
+    """Solution of an evolution up to the time that was reached."""
 
     windows: tuple[Window, ...]
     evolution: Evolution
     stopped: str | None
-    """Why it ends before its time, if it does."""
-    steps: int
-    tries: int
+    """Why the integration ended before the final time; None if it did not."""
+    newton_steps: int
+    attempts: int
 
     @property
-    def until(self) -> float:
+    def end_time(self) -> float:
         return self.windows[-1].stop
 
     @property
     def cells(self) -> int:
-        """Those of the last window."""
+        """Number of cells of the last window."""
         return self.windows[-1].boxes
 
-    def function(self) -> tuple[Windows, Array]:
-        """All windows as one function."""
+    def function(self) -> tuple[TimeWindows, Array]:
+        """Return the space of all windows and the coefficients in it."""
         ordered = self.windows if self.evolution.forward else self.windows[::-1]
         starts = [min(x.start, x.stop) for x in ordered]
         ends = [max(x.start, x.stop) for x in ordered]
-        space = Windows(self.evolution.axis, (*starts, ends[-1]), tuple(x.space for x in ordered))
+        space = TimeWindows(self.evolution.axis, (*starts, ends[-1]), tuple(x.space for x in ordered))
         return space, np.concatenate([x.w[: x.space.columns] for x in ordered])

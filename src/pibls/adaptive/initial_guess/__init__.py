@@ -1,1 +1,1 @@
-"""Where a nonlinear problem starts."""
+"""Initial guess of a nonlinear problem: given by the user, or computed from the data."""

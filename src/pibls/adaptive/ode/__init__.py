@@ -1,1 +1,1 @@
-"""Ordinary evolutions: one orbit, and a second one beside it."""
+"""Initial value problems for ordinary differential equations by Radau collocation windows."""

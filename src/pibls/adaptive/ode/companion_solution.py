@@ -1,11 +1,11 @@
-r"""J δη + B δσ = -F, δσ⁺ = E δη + T δσ + gap: a second orbit beside the first, in windows half as long.
+r"""Companion solution of an ODE trajectory on windows of half the length, for its error estimate.
 
-The first orbit is where Newton's method starts from, and all windows are linearised at once
-(`search.orbits.together`). Windows half as long with three quarters of the points have a far
-smaller error than those of the first orbit: the difference is its error, accumulated from the start on. What
-rounding makes of both follows from the same recurrence: two orbits may be off alike by chance. In chaos they
-part: where they are as far from each other as they are large, nothing follows from a linearisation any more,
-and the second one ends.
+Newton's method starts from the first solution with all windows linearized at once (`ode.linearized_windows`):
+J δη + B δσ = -F, δσ⁺ = E δη + T δσ + gap. Windows of half the length with three quarters of the points have a
+much smaller error, so the difference of the two solutions is the accumulated error of the first. The same
+recurrence propagates the rounding error, since two solutions may deviate alike by chance. Chaotic solutions
+diverge: where their distance is as large as the solutions, the linearization is meaningless and the companion
+ends.
 """
 
 from __future__ import annotations
@@ -14,144 +14,150 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.adaptive.ode.orbit import Path, function_of
-from pibls.adaptive.ode.together import Together, ends
-from pibls.adaptive.thresholds import ORBITS
+from pibls.adaptive.ode.integrator import ODETrajectory, function_of
+from pibls.adaptive.ode.linearized_windows import LinearizedWindows, end_matrix
+from pibls.adaptive.thresholds import ODE
 from pibls.arrays import Array
-from pibls.basis.polynomials.chebyshev import polynomials
+from pibls.basis.polynomials.chebyshev import chebyshev_values
 from pibls.basis.polynomials.radau import Radau
 from pibls.nonlinear.collocation import Collocation
-from pibls.spaces import Windows
+from pibls.spaces import TimeWindows
 
 
 @dataclass(frozen=True)
-class Shadow:
-    """A second orbit as a function, and what rounding makes of each unknown at the ends of its windows."""
+class CompanionSolution:
+    """Second solution as a function, and the rounding error of each unknown at the ends of its windows."""
 
-    function: tuple[Windows, Array]
+    function: tuple[TimeWindows, Array]
     t: Array
     rounding: Array
     """Standard deviations, (unknowns, ends)."""
 
     @property
-    def until(self) -> float:
-        """Where it ends: with the first orbit, or where the two have parted."""
+    def end_time(self) -> float:
+        """Final time of the first solution, or the time at which the two diverge."""
         return float(self.t[-1])
 
 
-def shadow(path: Path, first: Collocation, switched: set[float]) -> Shadow | None:
-    """The second orbit; None where there is none.
+def companion_solution(
+    trajectory: ODETrajectory, first: Collocation, switch_times: set[float]
+) -> CompanionSolution | None:
+    """Return the companion of a trajectory; None if Newton's method fails.
 
-    At the times of ``switched`` the first orbit may jump, and the second jumps as far.
+    At ``switch_times`` the first solution may jump, and the companion jumps by the same amount.
     """
     old = first.radau
-    new = Radau.of(max(int(ORBITS.shadow_points * old.s), 4), old.order)
-    edges, half, z, jumps = _halved(path, old, new)
-    second = _Second(Together(Collocation(path.line, new), edges, half, z), jumps)
-    for n, window in enumerate(path.steps[:-1]):
-        if window.stop in switched:
-            second.jumps[2 * n + 1] = _jump(path, old, n)
-    for _ in range(ORBITS.shadow_rounds):
-        change = second.improve(path.sizes)
+    new = Radau.of(max(int(ODE.companion_points_fraction * old.s), 4), old.order)
+    edges, half, z, jumps = _halved_windows(trajectory, old, new)
+    second = _CompanionWindows(
+        LinearizedWindows(Collocation(trajectory.equations, new), edges, half, z), jumps
+    )
+    for n, window in enumerate(trajectory.windows[:-1]):
+        if window.stop in switch_times:
+            second.jumps[2 * n + 1] = _state_jump(trajectory, old, n)
+    for _ in range(ODE.companion_newton_steps):
+        change = second.newton_step(trajectory.magnitudes)
         if not np.isfinite(change):
             return None
-        if change < ORBITS.exact:
+        if change < ODE.companion_change_tolerance:
             break
-    return Shadow(second.function(), second.together.edges[1:], second.rounding())
+    return CompanionSolution(second.function(), second.windows.edges[1:], second.rounding())
 
 
-def _halved(path: Path, old: Radau, new: Radau) -> tuple[Array, Array, list[Array], Array]:
-    """Where the halves begin and end, half their lengths, z of each group, and no jumps."""
-    edges = path.edges
+def _halved_windows(
+    trajectory: ODETrajectory, old: Radau, new: Radau
+) -> tuple[Array, Array, list[Array], Array]:
+    """Return the edges of the halved windows, half their lengths, z of each group, and zero jumps."""
+    edges = trajectory.edges
     both = np.empty(2 * len(edges) - 1)
     both[::2], both[1::2] = edges, 0.5 * (edges[:-1] + edges[1:])
-    # Not the difference of the edges: in a window that is short beside t, they are rounded.
-    half = np.repeat([0.5 * s.piece.half for s in path.steps], 2)
+    # Not the difference of the edges, which is rounded in a window much shorter than t.
+    half = np.repeat([0.5 * s.window.half for s in trajectory.windows], 2)
     z, states = [], 0
-    for i, g in enumerate(path.line.groups):
-        given = np.array([s.piece.z[i] for s in path.steps])
+    for i, g in enumerate(trajectory.equations.groups):
+        given = np.array([s.window.z[i] for s in trajectory.windows])
         here = np.empty((2 * len(given), len(g.unknowns), g.order + new.s))
-        here[::2], here[1::2] = (given @ _to_half(old, new, g.order, side) for side in (0, 1))
+        here[::2], here[1::2] = (given @ _halving_matrix(old, new, g.order, side) for side in (0, 1))
         z.append(here)
         states += g.order * len(g.unknowns)
-    return both, half, z, np.zeros((2 * len(path.steps) - 1, states))
+    return both, half, z, np.zeros((2 * len(trajectory.windows) - 1, states))
 
 
-def _to_half(old: Radau, new: Radau, m: int, side: int) -> Array:
-    """z of an interval ↦ z of its first or second half, (m + s, m + s')."""
+def _halving_matrix(old: Radau, new: Radau, m: int, side: int) -> Array:
+    """Return the matrix (m + s, m + s') from z of a window to z of its first or second half."""
     out = np.zeros((m + old.s, m + new.s))
-    out[m:, m:] = (polynomials(0.5 * (new.points - 1.0) + side, old.s) @ old.inverse).T
+    out[m:, m:] = (chebyshev_values(0.5 * (new.points - 1.0) + side, old.s) @ old.interpolation).T
     if side == 0:
         out[:m, :m] = np.eye(m)
     else:
-        middle = polynomials(np.zeros(1), old.size)[0]
-        for j in range(m):  # u⁽ʲ⁾ is an unknown of the order m - j that begins with the later derivatives
+        middle = chebyshev_values(np.zeros(1), old.size)[0]
+        for j in range(m):  # u⁽ʲ⁾ is an unknown of order m - j
             out[j:, j] = old.coefficients[m - j] @ middle
     return out * 0.5 ** np.append(np.arange(float(m)), np.full(new.s, float(m)))
 
 
-def _jump(path: Path, old: Radau, n: int) -> Array:
-    """How far the derivatives below the highest jump after the window n, (states,)."""
-    before, after = (path.steps[i].piece for i in (n, n + 1))
+def _state_jump(trajectory: ODETrajectory, old: Radau, n: int) -> Array:
+    """Return the jump (states,) of the derivatives below the highest after window n."""
+    before, after = (trajectory.windows[i].window for i in (n, n + 1))
     out = []
-    for g, first, second in zip(path.line.groups, before.z, after.z, strict=True):
+    for g, first, second in zip(trajectory.equations.groups, before.z, after.z, strict=True):
         powers = np.arange(float(g.order))
-        end = (first @ ends(old, g.order)) * before.half**-powers
+        end = (first @ end_matrix(old, g.order)) * before.half**-powers
         out.append((second[:, : g.order] * after.half**-powers - end).ravel())
     return np.concatenate(out)
 
 
 @dataclass
-class _Second:
-    """The halves of all windows."""
+class _CompanionWindows:
+    """All halved windows, with Newton's method for them."""
 
-    together: Together
+    windows: LinearizedWindows
     jumps: Array
     variances: Array = field(default_factory=lambda: np.empty((0, 0)))
-    """Of what is handed on after each half, from rounding alone, (halves, states)."""
+    """Variance of the final state of each window due to rounding, (windows, states)."""
 
     def rounding(self) -> Array:
-        """The standard deviations of the unknowns, (unknowns, halves); zero for algebraic ones."""
-        line, first, out = self.together.collocation.line, 0, {}
-        for g in line.groups:
+        """Return the standard deviations of the unknowns, (unknowns, windows); zero for algebraic ones."""
+        equations, first, out = self.windows.collocation.line, 0, {}
+        for g in equations.groups:
             for i, k in enumerate(g.unknowns):
-                place = first + i * g.order
-                out[k] = np.sqrt(self.variances[:, place]) if g.order else np.zeros(len(self.variances))
+                column = first + i * g.order
+                out[k] = np.sqrt(self.variances[:, column]) if g.order else np.zeros(len(self.variances))
             first += g.order * len(g.unknowns)
         return np.array([out[k] for k in sorted(out)])
 
-    def function(self) -> tuple[Windows, Array]:
-        t = self.together
+    def function(self) -> tuple[TimeWindows, Array]:
+        t = self.windows
         return function_of(t.edges, t.collocation.line, t.coefficients())
 
-    def _large(self, sizes: Array) -> Array:
-        """The size of what is handed on, as far as it is known: that of the unknowns themselves."""
+    def _state_magnitudes(self, magnitudes: Array) -> Array:
+        """Return the magnitudes of the states: those of the unknowns, infinite for derivatives."""
         parts = []
-        for g in self.together.collocation.line.groups:
+        for g in self.windows.collocation.line.groups:
             own = np.full((len(g.unknowns), g.order), np.inf)
-            own[:, :1] = sizes[g.columns, None]
+            own[:, :1] = magnitudes[g.columns, None]
             parts.append(own.ravel())
         return np.concatenate(parts)
 
-    def improve(self, sizes: Array) -> float:
-        """One step of Newton's method for all halves; the largest change of an unknown, relative."""
+    def newton_step(self, magnitudes: Array) -> float:
+        """Make one Newton step for all windows; return the largest relative change of an unknown."""
         carried, before, change = np.zeros(self.jumps.shape[1]), None, 0.0
-        large = self._large(sizes)
+        limits = self._state_magnitudes(magnitudes)
         covariance = np.zeros((len(carried), len(carried)))
-        self.variances = np.zeros((len(self.together.half), len(carried)))
-        for part in self.together.parts():
-            low, found = part.start, self.together.linearised(part)
+        self.variances = np.zeros((len(self.windows.half), len(carried)))
+        for part in self.windows.parts():
+            low, found = part.start, self.windows.linearize(part)
             if found is None:
                 return np.inf
             states = np.empty((part.stop - low, len(carried)))
-            end = found.end + found.pushed[..., 0]
-            noise = (ORBITS.noise * np.maximum(np.abs(found.begun), np.abs(end))) ** 2
+            end = found.end + found.end_change[..., 0]
+            noise = (ODE.rounding_per_window * np.maximum(np.abs(found.initial), np.abs(end))) ** 2
             for k in range(len(states)):
                 if before is not None:
-                    carried = before - found.begun[k]
-                if not (np.abs(carried) < large).all():
-                    self.together = self.together.until(low + k)
-                    return self.improve(sizes)
+                    carried = before - found.initial[k]
+                if not (np.abs(carried) < limits).all():
+                    self.windows = self.windows.first(low + k)
+                    return self.newton_step(magnitudes)
                 states[k] = carried
                 P = found.transfer[k]
                 before = end[k] + P @ carried
@@ -160,7 +166,7 @@ class _Second:
                 self.variances[low + k] = covariance.diagonal()
                 if low + k < len(self.jumps):
                     before = before + self.jumps[low + k]
-            delta = found.own[..., 0] + np.einsum("wnsq,wq->wns", found.influence, states)
-            change = max(change, float((np.abs(delta).max(axis=2) / sizes).max()))
-            self.together.move(part, delta, states)
+            delta = found.particular[..., 0] + np.einsum("wnsq,wq->wns", found.influence, states)
+            change = max(change, float((np.abs(delta).max(axis=2) / magnitudes).max()))
+            self.windows.update(part, delta, states)
         return change

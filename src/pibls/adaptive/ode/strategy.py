@@ -1,4 +1,4 @@
-"""An ordinary evolution as a plan: its orbit, a second one beside it, and the difference of the two."""
+"""Strategy for ordinary differential equations: a trajectory, a companion solution, and their difference."""
 
 from __future__ import annotations
 
@@ -9,243 +9,283 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.adaptive.budget import OutOfTimeError, Progress
-from pibls.adaptive.candidate import Attempt
+from pibls.adaptive.candidate import Candidate
 from pibls.adaptive.evolution import Evolution
 from pibls.adaptive.evolutions.data_monitor import reason_to_stop
-from pibls.adaptive.evolutions.trajectory import LATE, Demand
-from pibls.adaptive.ode.companion_solution import Shadow, shadow
-from pibls.adaptive.ode.initial import InitialValues, beginning_of, kicks_of
-from pibls.adaptive.ode.orbit import Orbit, Path
-from pibls.adaptive.ode.origin import is_free
-from pibls.adaptive.strategy import Offer, Plan
-from pibls.adaptive.thresholds import FOLLOWING, ORBITS
+from pibls.adaptive.evolutions.trajectory import TIME_LIMIT_REACHED, Tolerances
+from pibls.adaptive.ode.companion_solution import CompanionSolution, companion_solution
+from pibls.adaptive.ode.initial_values import InitialValues, impulses, initial_values
+from pibls.adaptive.ode.integrator import ODEIntegrator, ODETrajectory
+from pibls.adaptive.ode.singular_start import has_free_solutions
+from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.thresholds import ODE, WINDOW_STRATEGY
 from pibls.adaptive.validation.estimate import (
     UNCHECKED,
+    ComparisonPoints,
     ErrorEstimate,
-    Where,
+    combine_unknowns,
     compare,
     norms_by_name,
-    worst_of,
 )
 from pibls.arrays import Array
-from pibls.assembly.evolutions.line import Line
-from pibls.assembly.judging import residuals_at
+from pibls.assembly.evolutions.ode_equations import ODESystem
 from pibls.assembly.points import PointSet
+from pibls.assembly.scaled_residuals import residuals_at
+from pibls.basis.cube_points import fixed_halton
 from pibls.basis.polynomials.chebyshev import Chebyshev
 from pibls.basis.polynomials.radau import Radau
-from pibls.basis.quasi import spread
-from pibls.interruption import delivered
-from pibls.linalg.threads import sensible_threads
+from pibls.linalg.threads import limit_blas_threads
 from pibls.nonlinear import Outcome
 from pibls.nonlinear.collocation import Collocation
-from pibls.problem import Inside, Region
-from pibls.problem.forms.lowering import LoweredProblem
+from pibls.problem import Interior, Region
+from pibls.problem.forms.compilation import CompiledProblem
+from pibls.runtime.interruption import clear_pending_interrupt
 from pibls.status import Status
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What is made once: the equations, the tables and the beginning."""
+class ODESetup:
+    """What is computed once per problem: equations, collocation tables and initial values."""
 
     collocation: Collocation
-    beginning: InitialValues
+    initial_values: InitialValues
 
 
-def setting_of(lowered: LoweredProblem, e: Evolution | None) -> Setting | None:
-    """For an evolution of one coordinate whose equations are as many as its unknowns; else None."""
-    inside = tuple(r for r in lowered.residuals if r.region.is_inside)
-    equations = replace(lowered, residuals=inside)
-    if e is None or lowered.dimension != 1 or len(equations.residuals) != lowered.unknowns:
+def ode_setup(compiled: CompiledProblem, e: Evolution | None) -> ODESetup | None:
+    """Return the setup of an ODE initial value problem with as many equations as unknowns; else None."""
+    inside = tuple(r for r in compiled.residuals if r.region.is_interior)
+    equations = replace(compiled, residuals=inside)
+    if e is None or compiled.dimension != 1 or len(equations.residuals) != compiled.unknowns:
         return None
-    if len(equations.residuals) + len(e.beginning) != len(lowered.residuals) or lowered.interfaces.jumping:
+    if (
+        len(equations.residuals) + len(e.initial_conditions) != len(compiled.residuals)
+        or compiled.interfaces.flux_planes
+    ):
         return None
-    line = Line.of(equations, e.orders, e.start)
-    beginning = beginning_of(lowered, e, line.groups)
-    if beginning is None:
+    system = ODESystem.of(equations, e.orders, e.start)
+    found_values = initial_values(compiled, e, system.groups)
+    if found_values is None:
         return None
-    points = ORBITS.points[lowered.unknowns >= ORBITS.many]
-    return Setting(Collocation(line, Radau.of(points, max(e.orders))), beginning)
+    points = ODE.collocation_points[compiled.unknowns >= ODE.many_unknowns]
+    return ODESetup(Collocation(system, Radau.of(points, max(e.orders))), found_values)
 
 
 @dataclass
-class OrbitPlan(Plan):
-    """Windows in time for ordinary differential equations."""
+class ODEStrategy(Strategy):
+    """Radau collocation in time windows for ordinary differential equations."""
 
-    is_last_word = True  # what rounding leaves of an evolution, no longer window leaves less of
-    asked: Demand | None = None
-    _setting: Setting | None = None
-    _told: int = 0
-    _looked: bool = field(default=False)
+    is_conclusive = True  # longer windows do not reduce the rounding error of an evolution
+    tolerances: Tolerances | None = None
+    _setup: ODESetup | None = None
+    _reported_windows: int = 0
+    _setup_done: bool = field(default=False)
 
-    def offer(self) -> Offer | None:
+    def estimate_cost(self) -> CostEstimate | None:
         if self.status is not None:
             return None
-        if not self._looked:
-            self._looked = True
-            self._setting = setting_of(self.bench.lowered, self.bench.evolution)
-        # It is cheaper than anything else that could be tried.
-        return None if self._setting is None else Offer(0.0, -1.0)
+        if not self._setup_done:
+            self._setup_done = True
+            self._setup = ode_setup(self.context.compiled, self.context.evolution)
+        # Cheaper than every other strategy.
+        return None if self._setup is None else CostEstimate(0.0, -1.0)
 
     def advance(self) -> None:
-        bench = self.bench
-        if self.asked is None:
-            tail, residual = bench.limits.orbit_tail * bench.tol, bench.limits.window_residual * bench.tol
-            self.asked = Demand(tail, residual).above(bench)
+        context = self.context
+        if self.tolerances is None:
+            tail, residual = (
+                context.thresholds.max_ode_tail * context.tol,
+                context.thresholds.max_window_residual * context.tol,
+            )
+            self.tolerances = Tolerances(tail, residual).clipped_to_rounding(context)
         began = time.perf_counter()
-        with sensible_threads(1), np.errstate(all="ignore"):
-            path = self._follow()
-            if path is None or not path.steps:
+        with limit_blas_threads(1), np.errstate(all="ignore"):
+            trajectory = self._integrate()
+            if trajectory is None or not trajectory.windows:
                 self.status = Status.STALLED
                 return
-            found = self._judged(path, time.perf_counter() - began)
+            found = self._validated(trajectory, time.perf_counter() - began)
             known = self.best, self.error, dict(self.notes)
             self.best, self.error = found, UNCHECKED
-            self._tell(path, found, None)
-            assert self._setting is not None
-            if is_free(path, self._setting.collocation):
+            self._report(trajectory, found, None)
+            assert self._setup is not None
+            if has_free_solutions(trajectory, self._setup.collocation):
                 self.status = Status.UNDETERMINED
                 return
-            second = self._second(path)
+            second = self._companion(trajectory)
             if second is not None:
-                where = self._where(path, second.until)
-                error = compare(found.function, second.function, bench.lowered.unknowns, where)
+                where = self._comparison_points(trajectory, second.end_time)
+                error = compare(found.function, second.function, context.compiled.unknowns, where)
                 self.error = _with_rounding(error, second)
-                if second.until != path.until:
-                    self.error = _parted(self.error, found.sizes, (second.until, path.until))
-            if self.excess(found, self.error) > bench.limits.fits:
-                self.error = _doubtful(self.error, found.sizes, bench.limits.fits, path.until)
-        self._conclude(path, found)
-        self.keep_better(*known)
+                if second.end_time != trajectory.end_time:
+                    self.error = _with_divergence(
+                        self.error, found.magnitudes, (second.end_time, trajectory.end_time)
+                    )
+            if self.relative_error(found, self.error) > context.thresholds.max_solution_residual:
+                self.error = _with_lost_accuracy(
+                    self.error,
+                    found.magnitudes,
+                    context.thresholds.max_solution_residual,
+                    trajectory.end_time,
+                )
+        self._conclude(trajectory, found)
+        self.restore_if_better(*known)
 
-    def _conclude(self, path: Path, found: Attempt) -> None:
-        excess = self.excess(found, self.error)
-        self._tell(path, found, excess)
-        if path.stopped is not None:
-            late = path.stopped == LATE
-            why = path.stopped if late else reason_to_stop(self.bench, path.until, path.stopped)
-            self.notes["stopped"] = (path.until, why)
-            self.status = Status.TIME_LIMIT if late else Status.STOPPED
+    def _conclude(self, trajectory: ODETrajectory, found: Candidate) -> None:
+        excess = self.relative_error(found, self.error)
+        self._report(trajectory, found, excess)
+        if trajectory.stopped is not None:
+            late = trajectory.stopped == TIME_LIMIT_REACHED
+            why = (
+                trajectory.stopped
+                if late
+                else reason_to_stop(self.context, trajectory.end_time, trajectory.stopped)
+            )
+            self.notes["stopped"] = (trajectory.end_time, why)
+            self.status = Status.TIME_LIMIT if late else Status.INCOMPLETE
             return
-        if excess <= self.bench.tol:
+        if excess <= self.context.tol:
             self.status = Status.TOLERANCE
             return
-        assert self.asked is not None
-        if self.asked.tail <= self.bench.limits.window_floor[0] or not math.isfinite(excess):
-            self.status = Status.FLOOR
+        assert self.tolerances is not None
+        if self.tolerances.spectral_tail <= self.context.thresholds.window_rounding[0] or not math.isfinite(
+            excess
+        ):
+            self.status = Status.ROUNDING_LIMIT
             return
-        share = 0.1 * min(1.0, self.bench.tol / excess)
-        self.asked = Demand(self.asked.tail * share, self.asked.residual * share).above(self.bench)
+        share = 0.1 * min(1.0, self.context.tol / excess)
+        self.tolerances = Tolerances(
+            self.tolerances.spectral_tail * share, self.tolerances.residual * share
+        ).clipped_to_rounding(self.context)
 
-    def _tell(self, path: Path, found: Attempt, excess: float | None) -> None:
-        self.tell(found, excess, t=path.until, windows=len(path.steps), cells=1)
+    def _report(self, trajectory: ODETrajectory, found: Candidate, excess: float | None) -> None:
+        self.report(found, excess, t=trajectory.end_time, windows=len(trajectory.windows), cells=1)
 
-    def _follow(self) -> Path | None:
-        assert self._setting is not None
-        assert self.asked is not None
-        self._told = 0
-        bench, collocation = self.bench, self._setting.collocation
-        e = bench.evolution
+    def _integrate(self) -> ODETrajectory | None:
+        assert self._setup is not None
+        assert self.tolerances is not None
+        self._reported_windows = 0
+        context, collocation = self.context, self._setup.collocation
+        e = context.evolution
         assert e is not None
-        kicks = kicks_of(bench.lowered, e, collocation.line)
-        watched = bench.narrow[:, 0]
-        orbit = Orbit(e, collocation, self._setting.beginning, self.asked, self._check, watched, kicks)
+        found_impulses = impulses(context.compiled, e, collocation.line)
+        data_extrema = context.narrow_data_points[:, 0]
+        integrator = ODEIntegrator(
+            e,
+            collocation,
+            self._setup.initial_values,
+            self.tolerances,
+            self._check,
+            data_extrema,
+            found_impulses,
+        )
         try:
-            return orbit.run()
+            return integrator.run()
         except OutOfTimeError:
-            return orbit.partial(LATE)
+            return integrator.partial(TIME_LIMIT_REACHED)
         except KeyboardInterrupt:
-            delivered()
-            partial = orbit.partial("it was interrupted there")
+            clear_pending_interrupt()
+            partial = integrator.partial("it was interrupted there")
             if partial is not None:
-                self.best = self._judged(partial, 0.0)
-                self.notes["stopped"] = (partial.until, partial.stopped)
+                self.best = self._validated(partial, 0.0)
+                self.notes["stopped"] = (partial.end_time, partial.stopped)
             raise
 
     def _check(self, t: float, windows: int) -> None:
         self.budget.check()
-        if windows >= self._told + ORBITS.every:
-            self._told = windows
-            assert self._setting is not None
-            nodes = self._setting.collocation.radau.size * windows
-            self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, 1))
+        if windows >= self._reported_windows + ODE.report_interval:
+            self._reported_windows = windows
+            assert self._setup is not None
+            nodes = self._setup.collocation.radau.size * windows
+            self.budget.report(Progress(nodes, 0.0, None, self.budget.spent, t, windows, 1))
 
-    def _second(self, path: Path) -> Shadow | None:
-        assert self._setting is not None
-        if path.stopped == LATE:
+    def _companion(self, trajectory: ODETrajectory) -> CompanionSolution | None:
+        assert self._setup is not None
+        if trajectory.stopped == TIME_LIMIT_REACHED:
             return None
-        switched = {level for _, level in self.bench.lowered.interfaces.planes}
-        return shadow(path, self._setting.collocation, switched)
+        switched = {level for _, level in self.context.compiled.interfaces.planes}
+        return companion_solution(trajectory, self._setup.collocation, switched)
 
-    def _judged(self, path: Path, seconds: float) -> Attempt:
-        """The function found, judged where it exists."""
-        bench = self.bench
-        space, w = path.function()
+    def _validated(self, trajectory: ODETrajectory, seconds: float) -> Candidate:
+        """Return the trajectory as a candidate, with its residuals at validation points it has reached."""
+        context = self.context
+        space, w = trajectory.function()
         low, high = space.edges[0], space.edges[-1]
         points: dict[Region, PointSet] = {}
-        for region, chosen in bench.held_out.items():
+        for region, chosen in context.held_out.items():
             t = chosen.sites[0][:, 0]
             keep = (t >= low) & (t <= high)
             points[region] = chosen.select(keep)
-        X = np.concatenate([self._where(path).all, *(p.sites[0] for r, p in points.items() if r.is_inside)])
-        # At a switch itself the equation is that of one side, and the function may be that of the other.
-        switched = np.array([level for _, level in bench.lowered.interfaces.planes])
+        X = np.concatenate(
+            [
+                self._comparison_points(trajectory).all,
+                *(p.sites[0] for r, p in points.items() if r.is_interior),
+            ]
+        )
+        # At a switching time, equation and solution may belong to different sides.
+        switched = np.array([level for _, level in context.compiled.interfaces.planes])
         X = X[(np.abs(X - switched) > 1e-14 * (high - low)).all(axis=1)]
-        points[Inside()] = PointSet((X,), np.zeros_like(X))
+        points[Interior()] = PointSet((X,), np.zeros_like(X))
         half = float(np.median(np.diff(space.edges)))
-        judged, values = residuals_at(bench.lowered, points, space, w, np.array([[0.0, half]]))
-        residuals = norms_by_name(judged)
-        assert self._setting is not None
-        settings = {"basis": Chebyshev(self._setting.collocation.radau.size), "windows": len(path.steps)}
-        outcome = Outcome(w, 0.0, path.effort, Status.SOLVED)
-        work = ORBITS.work * path.effort
-        self.budget.charge(self, work, seconds)
-        return Attempt(space, outcome, residuals, values, seconds, work, settings)
+        norms_at_points, values = residuals_at(context.compiled, points, space, w, np.array([[0.0, half]]))
+        residuals = norms_by_name(norms_at_points)
+        assert self._setup is not None
+        settings = {
+            "basis": Chebyshev(self._setup.collocation.radau.size),
+            "windows": len(trajectory.windows),
+        }
+        outcome = Outcome(w, 0.0, trajectory.newton_steps, Status.SOLVED)
+        work = ODE.seconds_per_newton_step * trajectory.newton_steps
+        self.budget.record(self, work, seconds)
+        return Candidate(space, outcome, residuals, values, seconds, work, settings)
 
-    def _where(self, path: Path, until: float | None = None) -> Where:
-        """Places in every window; the norm's points are those that the evolution has reached (both have)."""
-        edges = path.edges
-        U = spread(max(FOLLOWING.times, ORBITS.places // (len(edges) - 1)), 1, 7)[:, 0].copy()
+    def _comparison_points(self, trajectory: ODETrajectory, until: float | None = None) -> ComparisonPoints:
+        """Return points in every window, up to ``until``, at which two solutions are compared."""
+        edges = trajectory.edges
+        U = fixed_halton(
+            max(WINDOW_STRATEGY.min_points_per_cell, ODE.min_comparison_points // (len(edges) - 1)), 1, 7
+        )[:, 0].copy()
         U[-1] = 1.0
         X = (edges[:-1, None] + np.diff(edges)[:, None] * U).reshape(-1, 1)
-        if len(X) > FOLLOWING.most:
-            X = X[:: len(X) // FOLLOWING.most + 1]
+        if len(X) > WINDOW_STRATEGY.max_points:
+            X = X[:: len(X) // WINDOW_STRATEGY.max_points + 1]
         low, high = min(edges[0], edges[-1]), max(edges[0], edges[-1])
         X = np.clip(X, low, high)
         if until is not None:
             low, high = min(edges[0], until), max(edges[0], until)
-        X, even = (A[(A[:, 0] >= low) & (A[:, 0] <= high)] for A in (X, self.bench.where.even))
-        return Where(X, even, 0)
+        X, even = (A[(A[:, 0] >= low) & (A[:, 0] <= high)] for A in (X, self.context.comparison_points.even))
+        return ComparisonPoints(X, even, 0)
 
 
-def _with_rounding(error: ErrorEstimate, second: Shadow) -> ErrorEstimate:
-    """What rounding alone makes of both orbits is added: they may be off alike by chance."""
-    by = ORBITS.deviations
+def _with_rounding(error: ErrorEstimate, second: CompanionSolution) -> ErrorEstimate:
+    """Add the rounding error to the estimate: both solutions may deviate alike by chance."""
+    by = ODE.rounding_deviations
     each = [
         e.with_history(
-            zip((t for t, _ in e.history), _added(e.history, second.t, by * r), strict=True),
+            zip((t for t, _ in e.history), _added_over_time(e.history, second.t, by * r), strict=True),
             l2=e.l2 + by * float(np.sqrt(np.mean(r**2))),
         )
         for e, r in zip(error.each, second.rounding, strict=True)
     ]
-    return replace(worst_of(each), pair=error.pair)
+    return replace(combine_unknowns(each), pair=error.pair)
 
 
-def _added(history: tuple[tuple[float, float], ...], t: Array, more: Array) -> list[float]:
-    """Errors over time with the largest of ``more``, given at times t, in the stretches beside each time."""
+def _added_over_time(history: tuple[tuple[float, float], ...], t: Array, more: Array) -> list[float]:
+    """Return the errors of a history increased by the largest of ``more`` (at times t) near each time."""
     times, errors = np.array(history).T
     order = np.argsort(t)
     out = errors + np.interp(times, t[order], more[order])
-    # An end of a window between two times counts for both.
-    place = np.searchsorted(times, t)
-    for k in (np.maximum(place - 1, 0), np.minimum(place, len(times) - 1)):
+    # The end of a window between two times counts for both.
+    position = np.searchsorted(times, t)
+    for k in (np.maximum(position - 1, 0), np.minimum(position, len(times) - 1)):
         np.maximum.at(out, k, errors[k] + more)
     return [float(e) for e in out]
 
 
-def _doubtful(error: ErrorEstimate, sizes: Array, fits: float, until: float) -> ErrorEstimate:
-    """Where no digit is left two orbits may agree by chance: both may be as far off as they are large.
+def _with_lost_accuracy(error: ErrorEstimate, sizes: Array, fits: float, until: float) -> ErrorEstimate:
+    """Set the error to the magnitude of the solution from the time on at which all accuracy is lost.
 
-    That holds from the first time on at which the error of an unknown exceeds ``fits`` of its size.
+    That is the first time at which the error of an unknown exceeds ``fits`` of its magnitude; from there on,
+    two solutions may agree by chance.
     """
     if not error.each:
         return error
@@ -258,13 +298,13 @@ def _doubtful(error: ErrorEstimate, sizes: Array, fits: float, until: float) -> 
         )
         for e, size in zip(error.each, sizes, strict=True)
     ]
-    return replace(worst_of(each), pair=error.pair)
+    return replace(combine_unknowns(each), pair=error.pair)
 
 
-def _parted(error: ErrorEstimate, sizes: Array, times: tuple[float, ...]) -> ErrorEstimate:
-    """Nothing is known at some times, from where two orbits have parted on."""
+def _with_divergence(error: ErrorEstimate, sizes: Array, times: tuple[float, ...]) -> ErrorEstimate:
+    """Set the error to the magnitude of the solution at the times after two solutions have diverged."""
     each = []
     for e, size in zip(error.each, sizes, strict=True):
         most = max(e.max, 2.0 * float(size))
         each.append(e.with_history(sorted((*e.history, *((t, most) for t in times))), l2=most))
-    return replace(worst_of(each), pair=error.pair)
+    return replace(combine_unknowns(each), pair=error.pair)

@@ -1,1 +1,1 @@
-"""One basis of waves over the whole domain."""
+"""One basis of random Fourier features over the whole domain."""

@@ -1,9 +1,9 @@
-r"""N → 2N until κ|u - ũ| ≤ tol·max|u|: one basis of waves over the whole domain.
+r"""Strategy with one basis of random features, N → 2N until κ|u - ũ| ≤ tol·max|u|.
 
-The width is doubled, the scale follows from the width (`basis.scale`), and held-out points decide. Before a
-second, independent solution is paid for, its outcome is predicted: the last change of the solution,
-times the fall of the held-out residual that came with it. Where doubling gains little, waves that lean
-towards a coordinate are tried at the same width.
+The width N is doubled, the scale follows from the width (`basis.scale`), and held-out points select. Before a
+companion solution is computed, its difference is predicted: the last change of the solution times the
+decrease of the held-out residual that came with it. Where doubling gains little, anisotropic random features
+are tried at the same width.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pibls.adaptive.candidate import NEWTON, Attempt, attempt, misfits
-from pibls.adaptive.random_features.coupled import coupled
-from pibls.adaptive.random_features.family import WaveFamily
-from pibls.adaptive.singular.enrich import Enrichment
-from pibls.adaptive.strategy import Offer, Plan
-from pibls.adaptive.subdomains.family import PieceFamily
-from pibls.adaptive.thresholds import WAVES
-from pibls.adaptive.validation.agreement import are_the_same, compared
-from pibls.adaptive.validation.conditioning import left_over
-from pibls.adaptive.validation.estimate import at_least, compare, estimated
-from pibls.adaptive.work import dense
-from pibls.analysis.coverage import bare, unbegun
+from pibls.adaptive.candidate import NEWTON, Candidate, compute_candidate, condition_errors
+from pibls.adaptive.cost_model import dense_cost
+from pibls.adaptive.random_features.family import RandomFeatureFamily
+from pibls.adaptive.random_features.variable_coupling import coupled_coordinates
+from pibls.adaptive.singular.enrichment import Enrichment
+from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.subdomains.family import SubdomainFamily
+from pibls.adaptive.thresholds import RANDOM_FEATURES
+from pibls.adaptive.validation.agreement import are_same_function, compare_candidates
+from pibls.adaptive.validation.conditioning import unexplained_share
+from pibls.adaptive.validation.estimate import compare, error_from_difference, with_lower_bound
+from pibls.analysis.coverage import missing_initial_conditions, parts_without_condition
 from pibls.assembly.points import Points
 from pibls.basis.scale import scale_for
 from pibls.nonlinear import GaussNewton, Method
@@ -33,160 +33,202 @@ from pibls.status import Status
 
 
 @dataclass
-class WavePlan(Plan):
-    """One basis of waves, ever wider."""
+class RandomFeatureStrategy(Strategy):
+    """One basis of random features of increasing width."""
 
     points: Points | None = None
     method: Method | None = None
     newton: GaussNewton = NEWTON
     guess: Space | None = None
-    family: WaveFamily | PieceFamily = field(default_factory=lambda: WaveFamily((1.0,)))
-    last: Attempt | None = None
-    now: Attempt | None = None
-    extra: Enrichment = field(default_factory=Enrichment)
-    """Functions beside the waves."""
-    _earlier: Attempt | None = None
-    """The attempt before the last."""
+    family: RandomFeatureFamily | SubdomainFamily = field(default_factory=lambda: RandomFeatureFamily((1.0,)))
+    previous: Candidate | None = None
+    current: Candidate | None = None
+    enrichment: Enrichment = field(default_factory=Enrichment)
+    """Singular functions added to the random features."""
+    _before_previous: Candidate | None = None
+    """The candidate before the previous one."""
     _key: int = 0
-    _course: list[tuple[int, float]] = field(default_factory=list, repr=False)
-    """Width and residual of each attempt."""
-    _tried: int = 0
-    """Widths that were tried."""
-    _same: int = 0
-    """Doublings that changed nothing."""
-    _compared_one: Attempt | None = None
-    """The attempt that the estimate is of."""
+    _width_history: list[tuple[int, float]] = field(default_factory=list, repr=False)
+    """Width and residual of each candidate."""
+    _width_count: int = 0
+    """Number of widths tried."""
+    _unchanged_count: int = 0
+    """Number of consecutive doublings that did not change the function."""
+    _compared: Candidate | None = None
+    """The candidate whose error was estimated."""
 
     def __post_init__(self) -> None:
-        self.family = self.bench.family
+        self.family = self.context.family
 
     @property
-    def _most(self) -> int:
-        most = self.budget.max_nodes // self.bench.lowered.unknowns - self._added(self._tried)
-        return most // 2 * 2  # waves come in pairs
+    def _max_width(self) -> int:
+        most = self.budget.max_nodes // self.context.compiled.unknowns - self._enrichment_size(
+            self._width_count
+        )
+        return most // 2 * 2  # random features come in pairs (sine and cosine)
 
-    def _added(self, tried: int) -> int:
-        """Functions beside the waves after so many widths."""
-        return self.extra.at(tried).size if self.extra else 0
+    def _enrichment_size(self, tried: int) -> int:
+        """Return the number of singular functions after ``tried`` widths."""
+        return self.enrichment.at_refinement(tried).size if self.enrichment else 0
 
     @property
-    def _next(self) -> int | None:
+    def _next_width(self) -> int | None:
         """The next width, if there is one."""
-        first = WAVES.first.get(self.bench.lowered.dimension, 512)
-        if self.extra and not self.extra.around and not self._is_algebraic:
-            first //= 2  # what is singular is not theirs to resolve
-        if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
-            first = 7 * first // 8  # a loose tolerance is met by fewer functions
-        if self.bench.pieced is not None:
-            blocks = self.bench.pieced.blocks
-            first = int(min(first * blocks, max(WAVES.together, WAVES.each * blocks)))
-        if self._most < 2:
+        first = RANDOM_FEATURES.initial_nodes.get(self.context.compiled.dimension, 512)
+        if self.enrichment and not self.enrichment.hole_functions and not self._is_algebraic:
+            first //= 2  # the singular part is resolved by other functions
+        if self.context.tol >= self.context.thresholds.loose_tol and self.context.compiled.dimension > 1:
+            first = 7 * first // 8  # fewer functions suffice for a loose tolerance
+        if self.context.subdomains is not None:
+            blocks = self.context.subdomains.relative_size
+            first = int(
+                min(
+                    first * blocks,
+                    max(
+                        RANDOM_FEATURES.initial_subdomain_nodes, RANDOM_FEATURES.min_subdomain_nodes * blocks
+                    ),
+                )
+            )
+        if self._max_width < 2:
             return None
-        if self.now is None:
-            return self._within(min(first, self._most), 0)
-        width = self._width(self.now)
-        return None if width >= self._most else self._within(min(self._wider(width), self._most), width)
+        if self.current is None:
+            return self._largest_fitting(min(first, self._max_width), 0)
+        width = self._width(self.current)
+        return (
+            None
+            if width >= self._max_width
+            else self._largest_fitting(min(self._wider_width(width), self._max_width), width)
+        )
 
-    def _within(self, width: int, last: int) -> int | None:
-        """That width, or the largest that fits below max_nodes with what pieces bring beside their waves."""
-        if self.bench.pieced is None:
+    def _largest_fitting(self, width: int, last: int) -> int | None:
+        """Return that width, or the largest one that fits into max_nodes on subdomains."""
+        if self.context.subdomains is None:
             return width
-        extra = self.extra.at(self._tried) if self.extra else self.extra
+        enrichment = self.enrichment.at_refinement(self._width_count) if self.enrichment else self.enrichment
         while width > last:
-            if self._spec(self.family, width, 1.0, extra).size * self._unknowns <= self.budget.max_nodes:
+            if self._spec(self.family, width, 1.0, enrichment).size * self._unknowns <= self.budget.max_nodes:
                 return width
             width -= max(width // 8 // 2 * 2, 2)
         return None
 
     @property
     def _unknowns(self) -> int:
-        return self.bench.lowered.unknowns
+        return self.context.compiled.unknowns
 
     @property
-    def least_nodes(self) -> int:
-        """Columns of the smallest system that there is."""
-        return self._spec(self.family, 2, 1.0, self.extra).size * self._unknowns
+    def min_nodes(self) -> int:
+        """Columns of the smallest possible system."""
+        return self._spec(self.family, 2, 1.0, self.enrichment).size * self._unknowns
 
-    def _wider(self, width: int) -> int:
-        """Twice as wide; where that is expensive, as wide as the digits that are missing ask for.
+    def _wider_width(self, width: int) -> int:
+        """Return twice the width; where that is expensive, the width extrapolated from the missing digits.
 
-        Digits grow about as the width does: 2000 waves leave 3e-8 in a cube, 4000 leave 1e-13.
+        Digits are about proportional to the width: 2000 functions leave 3e-8 in a cube, 4000 leave 1e-13.
         """
-        assert self.now is not None
-        digits = -math.log10(max(self.now.relative, 1e-300))
-        limits, tol = self.bench.limits, self.bench.tol
-        # At the limits of rounding more functions are worth more than their digits say.
-        cheap = limits.searched if tol < limits.dense_below else WAVES.cheap if tol < limits.loose else 0
-        if width * self.bench.lowered.unknowns < cheap or digits < WAVES.sure or self._is_algebraic:
+        assert self.current is not None
+        digits = -math.log10(max(self.current.relative_residual, 1e-300))
+        thresholds, tol = self.context.thresholds, self.context.tol
+        # Close to rounding, more functions gain more than the extrapolation predicts.
+        cheap = (
+            thresholds.max_anisotropy_columns
+            if tol < thresholds.dense_points_tol
+            else RANDOM_FEATURES.cheap_nodes
+            if tol < thresholds.loose_tol
+            else 0
+        )
+        if (
+            width * self.context.compiled.unknowns < cheap
+            or digits < RANDOM_FEATURES.min_extrapolation_digits
+            or self._is_algebraic
+        ):
             return 2 * width
-        wanted = WAVES.spare - math.log10(self.bench.tol)
-        return int(width * min(max(wanted / digits, WAVES.least_growth), 2.0)) // 2 * 2
+        wanted = RANDOM_FEATURES.safety_digits - math.log10(self.context.tol)
+        return int(width * min(max(wanted / digits, RANDOM_FEATURES.min_growth), 2.0)) // 2 * 2
 
-    def _growth(self, factor: float) -> float:
-        """Work of an attempt that many times wider over that of the last."""
-        assert self.now is not None
-        size: int = self.now.settings["basis"].size
-        wider = max(factor, 1.0) * self._width(self.now) + self._added(self._tried)
-        return float(WAVES.growth ** math.log2(max(wider / size, 1.0)))
+    def _work_ratio(self, factor: float) -> float:
+        """Return the work of a candidate ``factor`` times as wide, relative to the current one."""
+        assert self.current is not None
+        size: int = self.current.settings["basis"].size
+        wider = max(factor, 1.0) * self._width(self.current) + self._enrichment_size(self._width_count)
+        return float(RANDOM_FEATURES.work_per_doubling ** math.log2(max(wider / size, 1.0)))
 
-    def _width(self, found: Attempt) -> int:
+    def _width(self, found: Candidate) -> int:
         spec = found.settings["basis"]
-        waves = getattr(spec, "waves", None)
-        if waves is not None:
-            return int(waves)
-        parts = getattr(spec, "parts", ()) if self.extra else ()
+        feature_count = getattr(spec, "waves", None)
+        if feature_count is not None:
+            return int(feature_count)
+        parts = getattr(spec, "parts", ()) if self.enrichment else ()
         if parts:
             return int(parts[0].size)
-        # Functions of all unknowns together are fewer in a second solution, so they are counted there.
+        # A companion solution has fewer vector functions: count those of the basis itself.
         fields = sum(f.size for f in getattr(spec, "fields", ()))
-        return int(spec.size - fields - (self.extra.size - sum(f.size for f in self.extra.fields)))
+        return int(
+            spec.size
+            - fields
+            - (self.enrichment.size - sum(f.size for f in self.enrichment.vector_functions))
+        )
 
-    def offer(self) -> Offer | None:
-        if self.status is not None or self._next is None:
+    def estimate_cost(self) -> CostEstimate | None:
+        if self.status is not None or self._next_width is None:
             return None
-        if self.now is None:
-            columns = self.bench.lowered.unknowns * (self._added(0) + self._next)
-            work = dense(columns, 1) if self.extra else 0.0
-            return Offer(work, max(work, WAVES.long) if self._is_algebraic else work)
-        work = self._growth(self._next / self._width(self.now)) * self.now.work
-        cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < WAVES.cheap
-        if (not self._doubled or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
-            return Offer(work, work)  # less than a doubling tells nothing about the rate
-        needed = math.log10(max(self.now.relative, 1e-300) / (0.1 * self.bench.tol))
-        rate = self._rate
+        if self.current is None:
+            columns = self.context.compiled.unknowns * (self._enrichment_size(0) + self._next_width)
+            work = dense_cost(columns, 1) if self.enrichment else 0.0
+            return CostEstimate(work, max(work, RANDOM_FEATURES.corner_work) if self._is_algebraic else work)
+        work = self._work_ratio(self._next_width / self._width(self.current)) * self.current.work
+        cheap = (
+            self.context.compiled.dimension == 1 and self._width(self.current) < RANDOM_FEATURES.cheap_nodes
+        )
+        if (not self._has_doubled or cheap) and (
+            self.context.evolution is None or self.current.relative_residual < 0.1
+        ):
+            return CostEstimate(work, work)  # less than a doubling does not determine the rate
+        needed = math.log10(max(self.current.relative_residual, 1e-300) / (0.1 * self.context.tol))
+        rate = self._digits_per_doubling
         if needed <= 0:
-            return Offer(work, work)
+            return CostEstimate(work, work)
         if self._is_spectral:
-            # Digits in proportion to the width.
-            factor = (WAVES.spare - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
-            if factor * self._width(self.now) <= self._most:
-                return Offer(work, max(work, self._growth(factor) * self.now.work))
+            # The number of digits is proportional to the width.
+            factor = (RANDOM_FEATURES.safety_digits - math.log10(self.context.tol)) / -math.log10(
+                self.current.relative_residual
+            )
+            if factor * self._width(self.current) <= self._max_width:
+                return CostEstimate(work, max(work, self._work_ratio(factor) * self.current.work))
         if self._is_algebraic:
-            return Offer(work, max(WAVES.long, WAVES.hope * work))
-        if self._tried < WAVES.widths and (self.extra.around or (self.extra.fields and self.extra.strong)):
-            # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
-            # seen of it until they suffice.
-            return Offer(work, WAVES.hope * work)
+            return CostEstimate(
+                work, max(RANDOM_FEATURES.corner_work, RANDOM_FEATURES.default_work_factor * work)
+            )
+        if self._width_count < RANDOM_FEATURES.min_widths and (
+            self.enrichment.hole_functions
+            or (self.enrichment.vector_functions and self.enrichment.is_essential)
+        ):
+            # Around holes and at corners of systems few random features represent the smooth part, and
+            # the residual does not decrease until they suffice.
+            return CostEstimate(work, RANDOM_FEATURES.default_work_factor * work)
         if rate <= 0.3 or not math.isfinite(needed):
-            return Offer(work, math.inf)
+            return CostEstimate(work, math.inf)
         steps = math.ceil(needed / rate)
-        if self._width(self.now) * 2 ** (steps - 1) > self._most:
-            return Offer(work, math.inf)
-        return Offer(work, sum(self.now.work * self._growth(2.0**i) for i in range(1, steps + 1)))
+        if self._width(self.current) * 2 ** (steps - 1) > self._max_width:
+            return CostEstimate(work, math.inf)
+        return CostEstimate(
+            work, sum(self.current.work * self._work_ratio(2.0**i) for i in range(1, steps + 1))
+        )
 
     @property
-    def _doubled(self) -> bool:
-        """Whether the last attempt is twice as wide as the first, up to what rounding to pairs takes away."""
-        return len(self._course) > 1 and self._course[-1][0] >= 2 * self._course[0][0] - 4
+    def _has_doubled(self) -> bool:
+        """Whether the last candidate is twice as wide as the first, up to rounding to pairs."""
+        return (
+            len(self._width_history) > 1 and self._width_history[-1][0] >= 2 * self._width_history[0][0] - 4
+        )
 
     @property
-    def _rate(self) -> float:
-        """Digits that a doubling of the width gains, since the last attempt that was at most half as wide.
+    def _digits_per_doubling(self) -> float:
+        """Digits gained per doubling of the width, since the last candidate of at most half the width.
 
-        A step of 1.3 is no measure: in a ball with Robin conditions widths of 224, 290 and 376 leave 1.9e-5,
-        5.0e-7 and 5.7e-7, and 488 are enough for 1e-6.
+        A width ratio of 1.3 is too small for that: in a ball with Robin conditions widths of 224, 290 and 376
+        leave 1.9e-5, 5.0e-7 and 5.7e-7, and 488 are enough for 1e-6.
         """
-        *before, (width, left) = self._course
+        *before, (width, left) = self._width_history
         halved = [pair for pair in before if 2 * pair[0] <= width + 4] or before[:1]
         if not halved:
             return 0.0
@@ -195,281 +237,390 @@ class WavePlan(Plan):
 
     @property
     def _is_spectral(self) -> bool:
-        """Whether digits have come in proportion to the width, or faster."""
-        if self.last is None or self.now is None:
+        """Whether the number of digits grows in proportion to the width, or faster."""
+        if self.previous is None or self.current is None:
             return False
-        before, after = (-math.log10(max(a.relative, 1e-300)) for a in (self.last, self.now))
-        return before > WAVES.begun and after / before > 0.9 * self._width(self.now) / self._width(self.last)
+        before, after = (-math.log10(max(a.relative_residual, 1e-300)) for a in (self.previous, self.current))
+        return before > RANDOM_FEATURES.min_spectral_digits and after / before > 0.9 * self._width(
+            self.current
+        ) / self._width(self.previous)
 
     @property
     def _is_algebraic(self) -> bool:
-        """Whether corners of a nonlinear system leave more to waves than the powers that were added."""
-        return bool(self.extra.fields) and self.extra.strong and not self.bench.lowered.is_linear
+        """Whether corners of a nonlinear system limit the convergence to an algebraic rate."""
+        return (
+            bool(self.enrichment.vector_functions)
+            and self.enrichment.is_essential
+            and not self.context.compiled.is_linear
+        )
 
     def advance(self) -> None:
-        nodes = self._next
+        nodes = self._next_width
         assert nodes is not None
-        nearly = self.is_within_reach
-        self._tried += 1
-        now = self._attempt(self.family, nodes, self.now)
-        if self._tried <= WAVES.choosing:
-            now = self._other_share(now, nodes)
-        limits = self.bench.limits
-        if self.now is not None and now.relative > max(self._left(limits.slow, now, self.now), 1e-7):
-            now = self._other_stretch(now, nodes)
-        self._earlier, self.last, self.now = self.last, self.now, now
-        self.marks.append(now.relative)
-        self._course.append((self._width(now), now.relative))
-        if self.best is None or now.relative < self.best.relative:
+        was_near_tolerance = self.is_near_tolerance
+        self._width_count += 1
+        now = self._compute(self.family, nodes, self.current)
+        if self._width_count <= RANDOM_FEATURES.share_selection_widths:
+            now = self._select_share(now, nodes)
+        thresholds = self.context.thresholds
+        if self.current is not None and now.relative_residual > max(
+            self._residual_at_ratio(thresholds.max_slow_ratio, now, self.current), 1e-7
+        ):
+            now = self._select_anisotropy(now, nodes)
+        self._before_previous, self.previous, self.current = self.previous, self.current, now
+        self.residual_history.append(now.relative_residual)
+        self._width_history.append((self._width(now), now.relative_residual))
+        if self.best is None or now.relative_residual < self.best.relative_residual:
             self.best = now
-        self._judge(ending=nearly)
+        self._validate(ending=was_near_tolerance)
 
-    def _is_flat(self, now: Attempt, last: Attempt) -> bool:
-        """Whether more functions gain nothing, so close to a solution that what is left is rounding."""
-        limits = self.bench.limits
-        return limits.small > now.relative > self._left(limits.flat, now, last)
+    def _is_rounding_limited(self, now: Candidate, last: Candidate) -> bool:
+        """Whether more functions gain nothing at a residual that is explained by rounding."""
+        thresholds = self.context.thresholds
+        return (
+            thresholds.rounding_residual
+            > now.relative_residual
+            > self._residual_at_ratio(thresholds.max_flat_ratio, now, last)
+        )
 
-    def _left(self, share: float, now: Attempt, last: Attempt) -> float:
-        """What would be left of the last residual if a doubling left that share of it."""
-        return float(share ** math.log2(self._width(now) / self._width(last)) * last.relative)
+    def _residual_at_ratio(self, share: float, now: Candidate, last: Candidate) -> float:
+        """Return the residual expected if each doubling left ``share`` of the previous residual."""
+        return float(share ** math.log2(self._width(now) / self._width(last)) * last.relative_residual)
 
-    def _attempt(
+    def _compute(
         self,
-        family: WaveFamily | PieceFamily,
+        family: RandomFeatureFamily | SubdomainFamily,
         nodes: int,
-        start: Attempt | None,
+        start: Candidate | None,
         shrink: float = 1.0,
         *,
-        probe: bool = False,
-        judged: bool = True,
-    ) -> Attempt:
+        with_conditioning: bool = False,
+        validate: bool = True,
+    ) -> Candidate:
         self._key += 1
-        extra = self.extra.at(self._tried - 1) if self.extra else self.extra
-        spec = self._spec(family, nodes, shrink, extra)
-        bench = replace(self.bench, extra=extra) if self.extra else self.bench
-        found = attempt(
-            bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe, judged=judged,
-            quickly=self.bench.evolution is not None, newton=self.newton,
+        enrichment = (
+            self.enrichment.at_refinement(self._width_count - 1) if self.enrichment else self.enrichment
+        )
+        spec = self._spec(family, nodes, shrink, enrichment)
+        context = replace(self.context, enrichment=enrichment) if self.enrichment else self.context
+        found = compute_candidate(
+            context, spec, self.points, self.method, self._key, start, self.guess,
+            with_conditioning=with_conditioning, validate=validate,
+            skip_continuation=self.context.evolution is not None, newton=self.newton,
         )  # fmt: skip
-        self.budget.charge(self, found.work, found.seconds)
-        if judged:
-            self.tell(found)
+        self.budget.record(self, found.work, found.seconds)
+        if validate:
+            self.report(found)
         return found
 
-    def _other_share(self, now: Attempt, nodes: int) -> Attempt:
-        """The share of functions of few coordinates that the held-out points prefer, in many dimensions."""
-        d = self.bench.lowered.dimension
-        some = coupled(self.bench.lowered, self.bench.domain, self.bench.box) if d > 3 else ()
-        for other in self.family.others(some):
-            if now.relative < self.bench.tol or not self.affords(now.work):
+    def _select_share(self, now: Candidate, nodes: int) -> Candidate:
+        """Select the share of functions of few coordinates with the smallest held-out residual."""
+        d = self.context.compiled.dimension
+        groups = (
+            coupled_coordinates(self.context.compiled, self.context.domain, self.context.box) if d > 3 else ()
+        )
+        for other in self.family.alternatives(groups):
+            if now.relative_residual < self.context.tol or not self.fits_budget(now.work):
                 break
-            found = self._attempt(other, nodes, now)
-            if found.relative < self.bench.limits.gain * now.relative:
+            found = self._compute(other, nodes, now)
+            if found.relative_residual < self.context.thresholds.max_anisotropy_ratio * now.relative_residual:
                 self.family, now = other, found
         return now
 
-    def _spec(self, family: WaveFamily | PieceFamily, nodes: int, shrink: float, extra: Enrichment) -> Choice:
-        """Waves, and what is added to them."""
+    def _spec(
+        self, family: RandomFeatureFamily | SubdomainFamily, nodes: int, shrink: float, enrichment: Enrichment
+    ) -> Choice:
+        """Return random features with singular functions."""
         spec = family.spec(nodes, shrink)
-        if self.bench.pieced is not None:
-            return self.bench.pieced.joined(spec, shrink, extra)
-        return extra.joined(spec, shrink)
+        if self.context.subdomains is not None:
+            return self.context.subdomains.with_enrichment(spec, shrink, enrichment)
+        return enrichment.added_to(spec, shrink)
 
-    def _other_stretch(self, now: Attempt, nodes: int) -> Attempt:
-        """The stretch that the held-out points prefer at this width."""
-        columns = (nodes + self._added(self._tried - 1)) * self.bench.lowered.unknowns
-        if columns > self.bench.limits.searched:
+    def _select_anisotropy(self, now: Candidate, nodes: int) -> Candidate:
+        """Select the anisotropy with the smallest held-out residual at this width."""
+        columns = (nodes + self._enrichment_size(self._width_count - 1)) * self.context.compiled.unknowns
+        if columns > self.context.thresholds.max_anisotropy_columns:
             return now
         candidates = self.family.neighbours()
-        for _ in range(WAVES.moves):
-            if not candidates or not self.affords(len(candidates) * now.work):
+        for _ in range(RANDOM_FEATURES.max_anisotropy_steps):
+            if not candidates or not self.fits_budget(len(candidates) * now.work):
                 break
-            found = [(other, self._attempt(other, nodes, now)) for other in candidates]
-            chosen, result = min(found, key=lambda pair: pair[1].relative)
-            if not result.relative < self.bench.limits.gain * now.relative:
+            found = [(other, self._compute(other, nodes, now)) for other in candidates]
+            chosen, result = min(found, key=lambda pair: pair[1].relative_residual)
+            if (
+                not result.relative_residual
+                < self.context.thresholds.max_anisotropy_ratio * now.relative_residual
+            ):
                 break
-            # Go on in the direction that helped, while it helps.
-            candidates = chosen.further(self.family.stretch)
+            # Continue in the direction that reduced the residual.
+            candidates = chosen.extrapolated(self.family.anisotropy)
             self.family, now = chosen, result
         return now
 
-    def settle(self) -> None:
-        if self.now is not None and self.now is self.best and self._compared_one is not self.best:
-            self._judge(ending=True)
-        self.conclude()
+    def finalize(self) -> None:
+        if self.current is not None and self.current is self.best and self._compared is not self.best:
+            self._validate(ending=True)
+        self.finalize_from_history()
 
-    def conclude(self) -> None:
-        """As long as attempts gain, the last that did changed more than it left."""
-        best, limits = self.best, self.bench.limits
-        if best is None or self._compared_one is best or best.relative > limits.fits:
+    def finalize_from_history(self) -> None:
+        """Bound the error by the last change, which is larger than the error while candidates improve."""
+        best, thresholds = self.best, self.context.thresholds
+        if (
+            best is None
+            or self._compared is best
+            or best.relative_residual > thresholds.max_solution_residual
+        ):
             return
-        before = [a for a in self.seen if best.relative < limits.slow * a.relative]
+        before = [
+            a for a in self.recent if best.relative_residual < thresholds.max_slow_ratio * a.relative_residual
+        ]
         if before:
-            last = min(before, key=lambda a: a.relative)
-            error = compare(best.function, last.function, self.bench.lowered.unknowns, self.bench.where)
-            error = at_least(error, misfits(self.bench, best.residuals), self.bench.rounding(best.sizes))
-            self.error, self._compared_one = min(self.error, error, key=lambda e: e.max), best
+            last = min(before, key=lambda a: a.relative_residual)
+            error = compare(
+                best.function, last.function, self.context.compiled.unknowns, self.context.comparison_points
+            )
+            error = with_lower_bound(
+                error, condition_errors(self.context, best.residuals), self.context.rounding(best.magnitudes)
+            )
+            self.error, self._compared = min(self.error, error, key=lambda e: e.max), best
 
-    def _judge(self, ending: bool = False) -> None:
-        """Whether an independent second solution confirms that this is the end."""
-        now, last, limits = self.now, self.last, self.bench.limits
+    def _validate(self, ending: bool = False) -> None:
+        """Decide whether the current candidate is final, by a companion solution if it is promising."""
+        now, last, thresholds = self.current, self.previous, self.context.thresholds
         assert now is not None
-        flat = last is not None and self._is_flat(now, last)
-        at_limit = self._next is None or ending
-        if self._contradictory(now, last):
+        flat = last is not None and self._is_rounding_limited(now, last)
+        at_limit = self._next_width is None or ending
+        if self._is_contradictory(now, last):
             self.status = Status.NO_SOLUTION
             return
-        if self._wanders(now):
+        if self._has_free_direction(now):
             self.status = Status.UNDETERMINED
             return
-        stale = self._is_stale(now, last)
-        # Beside corners of systems residuals stop to fall before the solution does.
-        settled = last is not None and self._left(limits.flat, now, last) < now.relative < limits.holds
-        enough = stale or (settled and bool(self.extra.fields))
-        if not (at_limit or stale or self._shows_ripples(now)):
+        stale = self._has_stagnated(now, last)
+        # At corners of systems the residual stagnates before the error does.
+        settled = (
+            last is not None
+            and self._residual_at_ratio(thresholds.max_flat_ratio, now, last)
+            < now.relative_residual
+            < thresholds.max_resolved_residual
+        )
+        enough = stale or (settled and bool(self.enrichment.vector_functions))
+        if not (at_limit or stale or self._resolves_homogeneous_waves(now)):
             return
-        if not (flat or at_limit or enough or self._promising(now, last)):
+        if not (flat or at_limit or enough or self._is_promising(now, last)):
             return
-        other, fall = last, 1.0 if last is None else min(1.0, now.relative / max(last.relative, 1e-300))
+        other, fall = (
+            last,
+            1.0 if last is None else min(1.0, now.relative_residual / max(last.relative_residual, 1e-300)),
+        )
         if stale and self.best is not None:
             other, fall = (now if self.best is not now else last), 1.0
-            if self.best is last and self._earlier is not None and self.extra.fields:
-                # With the functions of its junctions a narrower one says more than a wider one that is worse.
-                other, fall = self._earlier, min(1.0, self.best.relative / self._earlier.relative)
-            now, flat = self.best, flat or self.best.relative < limits.holds
-        if not self.affords(now.work):
+            if self.best is last and self._before_previous is not None and self.enrichment.vector_functions:
+                # With functions of junctions the narrower candidate is the better comparison.
+                other, fall = (
+                    self._before_previous,
+                    min(1.0, self.best.relative_residual / self._before_previous.relative_residual),
+                )
+            now, flat = self.best, flat or self.best.relative_residual < thresholds.max_resolved_residual
+        if not self.fits_budget(now.work):
             return
-        # Where the first one holds to a loose tolerance, nothing is asked of how well the second one does.
-        judged = not limits.small < now.relative < self.bench.tol or self.bench.tol < limits.loose
-        second = self._attempt(
-            self.family, self._width(now), now, limits.other_scale, probe=True, judged=judged
+        # For a loose tolerance that the first candidate meets, the companion is not validated.
+        validate = (
+            not thresholds.rounding_residual < now.relative_residual < self.context.tol
+            or self.context.tol < thresholds.loose_tol
         )
-        error = compared(self.bench, now, second, chosen=last is not None or judged or bool(self.extra))
-        if self.bench.pieced is not None and other is not None:
-            # What a corner of an interface leaves is the same in both; another width shows it.
+        second = self._compute(
+            self.family,
+            self._width(now),
+            now,
+            thresholds.companion_scale,
+            with_conditioning=True,
+            validate=validate,
+        )
+        error = compare_candidates(
+            self.context, now, second, chosen=last is not None or validate or bool(self.enrichment)
+        )
+        if self.context.subdomains is not None and other is not None:
+            # The error at a corner of an interface is the same in both; another width shows it.
             change = compare(
-                now.function, other.function, len(error.each), self.bench.where, limits.safety * fall
+                now.function,
+                other.function,
+                len(error.each),
+                self.context.comparison_points,
+                thresholds.safety_factor * fall,
             )
             error = max(error, change, key=lambda e: e.max)
-        self._note_rounding(second)
-        error = at_least(error, misfits(self.bench, now.residuals), self.bench.rounding(now.sizes))
-        before, narrower = self.error, self._compared_one
+        self._record_rounding(second)
+        error = with_lower_bound(
+            error, condition_errors(self.context, now.residuals), self.context.rounding(now.magnitudes)
+        )
+        before, narrower = self.error, self._compared
         self.error = error
-        self.best = self._compared_one = now if now.relative <= 2.0 * second.relative else second
-        self.tell(self.best, self.excess(self.best, error))
-        if self._undetermined(now, second):
-            # Where a side or a rate is bare, what runs away is held by nothing there: nothing contradicts it.
-            every = [(r.region, r.jets) for r in self.bench.lowered.residuals]
-            told = [region for region, _ in every if not region.is_inside]
-            runaway = left_over(self.bench, *now.function, now.residuals) > limits.fits
-            closed = runaway and not bare(self.bench.domain, told) and not unbegun(self.bench.domain, every)
-            self.status = Status.NO_SOLUTION if closed else Status.UNDETERMINED
-        elif last is None and second.probed.stiffness < 1e-3 and not at_limit:
-            return  # the first width: look twice
-        elif self.meets(self.best, error) and now.relative < limits.fits:
+        self.best = self._compared = (
+            now if now.relative_residual <= 2.0 * second.relative_residual else second
+        )
+        self.report(self.best, self.relative_error(self.best, error))
+        if self._is_undetermined(now, second):
+            # A missing boundary or initial condition makes the problem underdetermined, not inconsistent.
+            every = [(r.region, r.derivatives) for r in self.context.compiled.residuals]
+            condition_regions = [region for region, _ in every if not region.is_interior]
+            runaway = (
+                unexplained_share(self.context, *now.function, now.residuals)
+                > thresholds.max_solution_residual
+            )
+            is_contradictory = (
+                runaway
+                and not parts_without_condition(self.context.domain, condition_regions)
+                and not missing_initial_conditions(self.context.domain, every)
+            )
+            self.status = Status.NO_SOLUTION if is_contradictory else Status.UNDETERMINED
+        elif last is None and second.conditioning.coercivity < 1e-3 and not at_limit:
+            return  # the first width: compare again at the next
+        elif (
+            self.meets_tolerance(self.best, error)
+            and now.relative_residual < thresholds.max_solution_residual
+        ):
             self.status = Status.TOLERANCE
-            if narrower is not None and before.max < error.max and narrower.relative < self.best.relative:
-                # Wider, rounding of high derivatives is more: what was looked at twice stands.
-                self.error, self.best, self._compared_one = before, narrower, narrower
+            if (
+                narrower is not None
+                and before.max < error.max
+                and narrower.relative_residual < self.best.relative_residual
+            ):
+                # Rounding of high derivatives grows with the width: keep the narrower, compared candidate.
+                self.error, self.best, self._compared = before, narrower, narrower
         elif flat:
-            self.status = Status.FLOOR
+            self.status = Status.ROUNDING_LIMIT
 
-    def _shows_ripples(self, now: Attempt) -> bool:
-        """Whether waves that solve the equations by themselves are resolved, where that is cheap.
+    def _resolves_homogeneous_waves(self, now: Candidate) -> bool:
+        """Whether waves that solve the homogeneous equations are resolved, where that is cheap.
 
-        Sine of 20πx beside a smooth solution of u'' + (20π)²u = f is not seen by 32 functions.
+        A multiple of sin(20πx) in a solution of u'' + (20π)²u = f is not visible to 32 functions.
         """
-        d, own = self.bench.lowered.dimension, self.bench.ripples
-        if self.extra or self.bench.pieced is not None or own > scale_for("waves", WAVES.rippled, d):
-            return True  # what is singular in a corner has waves of its own
+        d, own = self.context.compiled.dimension, self.context.shortest_homogeneous_wave
+        if (
+            self.enrichment
+            or self.context.subdomains is not None
+            or own > scale_for("waves", RANDOM_FEATURES.max_wave_nodes, d)
+        ):
+            return True  # not tested with singular functions or on subdomains, or too expensive to resolve
         return own <= scale_for("waves", self._width(now), d)
 
-    def _note_rounding(self, second: Attempt) -> None:
-        """What rounding does to the solution is no secret to any plan."""
-        if second.relative < self.bench.limits.holds and second.sizes.all():
-            self.bench.moved.append(second.probed.rounding / second.sizes)
+    def _record_rounding(self, second: Candidate) -> None:
+        """Record the effect of rounding on the solution for all strategies."""
+        if (
+            second.relative_residual < self.context.thresholds.max_resolved_residual
+            and second.magnitudes.all()
+        ):
+            self.context.rounding_shifts.append(second.conditioning.rounding / second.magnitudes)
 
-    def _is_stale(self, now: Attempt, last: Attempt | None) -> bool:
-        """Whether pieces, which no other way knows, gained nothing by a doubling; or waves lost by it.
+    def _has_stagnated(self, now: Candidate, last: Candidate | None) -> bool:
+        """Whether a doubling gained nothing on subdomains, or increased the residual otherwise.
 
-        What rounding leaves of a sixth derivative grows with the width: the narrower solution is better.
+        Rounding of a sixth derivative grows with the width: the narrower solution is then better. On
+        subdomains no other strategy is available.
         """
         if last is None:
             return False
-        limits = self.bench.limits
-        if self.bench.pieced is None:
-            lost = last.relative < min(limits.holds, limits.slow * now.relative)
-            return last is self.best and lost and now.relative > self.bench.tol
-        return now.relative > limits.flat * last.relative
+        thresholds = self.context.thresholds
+        if self.context.subdomains is None:
+            has_lost_accuracy = last.relative_residual < min(
+                thresholds.max_resolved_residual, thresholds.max_slow_ratio * now.relative_residual
+            )
+            return last is self.best and has_lost_accuracy and now.relative_residual > self.context.tol
+        return now.relative_residual > thresholds.max_flat_ratio * last.relative_residual
 
     @property
-    def is_last_word(self) -> bool:  # type: ignore[override]
-        """In pieces, yes: no other plan knows them."""
-        return self.bench.pieced is not None and len(self.bench.pieced.pieces) > 1
+    def is_conclusive(self) -> bool:  # type: ignore[override]
+        """Whether there are several subdomains, which no other strategy supports."""
+        return self.context.subdomains is not None and len(self.context.subdomains.subdomains) > 1
 
-    def _contradictory(self, now: Attempt, last: Attempt | None) -> bool:
-        """Whether the best function is the same at every width, and the equations hold nowhere.
+    def _is_contradictory(self, now: Candidate, last: Candidate | None) -> bool:
+        """Whether the function is the same at every width, with a large residual everywhere.
 
-        What is merely not resolved changes with the width, or is left over in a few places; of narrow data
-        these are many.
+        An unresolved function changes with the width, or has a large residual in a few places; narrow data
+        have many such places.
         """
-        limits = self.bench.limits
-        linear = self.bench.lowered.is_linear and not len(self.bench.narrow)
-        if last is None or not linear or now.relative < limits.contradiction:
-            self._same = 0
+        thresholds = self.context.thresholds
+        linear = self.context.compiled.is_linear and not len(self.context.narrow_data_points)
+        if last is None or not linear or now.relative_residual < thresholds.min_contradiction_residual:
+            self._unchanged_count = 0
             return False
-        same = are_the_same(now, last, limits.settled)
-        self._same = self._same + 1 if same else 0
-        return self._same >= 2
+        same = are_same_function(now, last, thresholds.max_unchanged)
+        self._unchanged_count = self._unchanged_count + 1 if same else 0
+        return self._unchanged_count >= 2
 
-    def _promising(self, now: Attempt, last: Attempt | None) -> bool:
-        """Whether a second solution is likely to agree within the tolerance."""
-        limits, tol = self.bench.limits, self.bench.tol
+    def _is_promising(self, now: Candidate, last: Candidate | None) -> bool:
+        """Whether a companion solution is likely to agree within the tolerance."""
+        thresholds, tol = self.context.thresholds, self.context.tol
         if last is None:
-            # Zero fits every problem without data, also those with other solutions: look twice.
-            return now.sizes.max() > 0 and now.relative < limits.at_once[tol >= limits.loose] * tol
-        columns = now.settings["basis"].size * self.bench.lowered.unknowns
-        if columns > limits.searched and now.relative < 0.1 * tol:
-            return True  # a wider one costs more than to ask
-        # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
-        enough = max(limits.holds, min(10.0 * tol, 0.1 * limits.fits))
-        falling = now.relative < min(0.3 * last.relative, limits.fits)
-        if not (now.relative < enough or falling):
+            # Zero solves every problem without data, also eigenvalue problems: a second width is needed.
+            return (
+                now.magnitudes.max() > 0
+                and now.relative_residual < thresholds.first_width_residual[tol >= thresholds.loose_tol] * tol
+            )
+        columns = now.settings["basis"].size * self.context.compiled.unknowns
+        if columns > thresholds.max_anisotropy_columns and now.relative_residual < 0.1 * tol:
+            return True  # a wider candidate costs more than a comparison
+        # Agreement proves nothing while the equations do not hold: both may be at a local minimum.
+        enough = max(
+            thresholds.max_resolved_residual, min(10.0 * tol, 0.1 * thresholds.max_solution_residual)
+        )
+        falling = now.relative_residual < min(0.3 * last.relative_residual, thresholds.max_solution_residual)
+        if not (now.relative_residual < enough or falling):
             return False
-        if self._is_algebraic and now.relative < enough:
-            return True  # the change of a doubling says little about the next one
+        if self._is_algebraic and now.relative_residual < enough:
+            return True  # the change by a doubling does not predict the next one
         difference = now.values - last.values
-        change = estimated(difference, difference, now.sizes, self.bench.where_held, limits.safety)
-        fall = min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
-        return self.excess(now, change) * fall <= tol
+        change = error_from_difference(
+            difference,
+            difference,
+            now.magnitudes,
+            self.context.comparison_at_held_out,
+            thresholds.safety_factor,
+        )
+        fall = min(1.0, now.relative_residual / last.relative_residual if last.relative_residual > 0 else 1.0)
+        return self.relative_error(now, change) * fall <= tol
 
-    def _undetermined(self, now: Attempt, second: Attempt) -> bool:
-        """Whether the equations hold, but for more than one function."""
-        limits = self.bench.limits
-        if max(now.relative, second.relative) > limits.small:
+    def _is_undetermined(self, now: Candidate, second: Candidate) -> bool:
+        """Whether the equations hold for more than one function."""
+        thresholds = self.context.thresholds
+        if max(now.relative_residual, second.relative_residual) > thresholds.rounding_residual:
             return False
-        if np.any(np.abs(now.values - second.values).max(axis=1) > limits.different * self.scales(now)):
+        if np.any(
+            np.abs(now.values - second.values).max(axis=1)
+            > thresholds.min_solution_difference * self.scales(now)
+        ):
             return True
-        if second.probed.stiffness > limits.suspect:
+        if second.conditioning.coercivity > thresholds.min_coercivity:
             return False
-        if second.probed.stiffness < limits.soft:
+        if second.conditioning.coercivity < thresholds.zero_coercivity:
             return True
-        # Near a resonance it is small at every width; where a condition is missing, it sinks to rounding. In
-        # rows of unit length, whose largest term is a derivative of order m, everything else weighs R^-m.
-        width, d = self._width(now), self.bench.lowered.dimension
-        half = self._attempt(self.family, max(width // 2, 2), now, limits.other_scale, probe=True)
+        # Near a resonance the coercivity is small at every width; if a condition is missing, it decreases to
+        # rounding. In rows of unit length, dominated by a derivative of order m, other terms scale as R^-m.
+        width, d = self._width(now), self.context.compiled.dimension
+        half = self._compute(
+            self.family, max(width // 2, 2), now, thresholds.companion_scale, with_conditioning=True
+        )
         narrower = scale_for("waves", self._width(half), d) / scale_for("waves", width, d)
-        usual = half.probed.stiffness * narrower**self.bench.lowered.order
-        # Half as many functions that do not solve the equations have nothing to tell.
-        return half.relative < limits.small and second.probed.stiffness < limits.sinking * usual
+        usual = half.conditioning.coercivity * narrower**self.context.compiled.order
+        # The comparison is valid only if half as many functions solve the equations too.
+        return (
+            half.relative_residual < thresholds.rounding_residual
+            and second.conditioning.coercivity < thresholds.max_coercivity_decay * usual
+        )
 
-    def _wanders(self, now: Attempt) -> bool:
-        """Whether a nonlinear solve ended at a function that nothing holds, in this basis and in another.
+    def _has_free_direction(self, now: Candidate) -> bool:
+        """Whether a nonlinear solve ended at a function with zero coercivity, in two bases.
 
-        Newton's method has no reason to stop along a family of solutions, and ends nowhere near rounding.
+        Along a family of solutions Newton's method does not converge to rounding.
         """
-        soft, width = self.bench.limits.soft, min(2 * self._width(now), self._most)
-        if now.probed.stiffness > soft or not self.affords(now.work):
+        zero_coercivity, width = (
+            self.context.thresholds.zero_coercivity,
+            min(2 * self._width(now), self._max_width),
+        )
+        if now.conditioning.coercivity > zero_coercivity or not self.fits_budget(now.work):
             return False
-        other = self._attempt(self.family, width, now, self.bench.limits.other_scale, probe=True)
-        return other.probed.stiffness < soft
+        other = self._compute(
+            self.family, width, now, self.context.thresholds.companion_scale, with_conditioning=True
+        )
+        return other.conditioning.coercivity < zero_coercivity

@@ -1,1 +1,1 @@
-"""What is known beforehand about corners, added to the functions of a search."""
+"""Singular functions at corners, holes and interfaces, added to a basis."""

@@ -1,1 +1,1 @@
-"""One system for all pieces of a domain: materials that meet along any line."""
+"""Domains that consist of several subdomains with different materials."""

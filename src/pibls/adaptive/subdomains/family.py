@@ -1,4 +1,4 @@
-r"""span{φ} of each piece: waves over its box, in the mirrors of its gaps, and what is known around them."""
+r"""Bases of subdomains: random features, their images mirrored at cavities, and functions around holes."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pibls.adaptive.random_features.family import WaveFamily
-from pibls.adaptive.thresholds import PIECED, WAVES
-from pibls.analysis.holes.holes import Around
+from pibls.adaptive.random_features.family import RandomFeatureFamily
+from pibls.adaptive.thresholds import RANDOM_FEATURES, SUBDOMAINS
+from pibls.analysis.holes.enrichment import HoleEnrichment
 from pibls.arrays import Array
-from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
+from pibls.basis import Basis, BasisSpec, Joined, Mirrored, RandomFourierFeatures
 from pibls.basis.scale import scale_for
-from pibls.spaces import TiedFunctions
+from pibls.spaces import VectorFunctions
 
 
 @dataclass(frozen=True)
-class PerPiece:
-    """A basis for each piece; all unknowns share that of a piece."""
+class SubdomainSpecs:
+    """A basis for each subdomain, shared by all unknowns."""
 
     specs: tuple[BasisSpec, ...]
-    fields: tuple[TiedFunctions, ...] = ()
-    """Functions of several unknowns and pieces together."""
+    fields: tuple[VectorFunctions, ...] = ()
+    """Vector functions of several unknowns and subdomains."""
     waves: int | None = None
-    """Waves in all, without what corners and gaps bring."""
+    """Total number of random features, without singular functions and those around holes."""
 
     def draw(self, box: Array, rng: np.random.Generator) -> Basis:
-        """None for a box: `Pieced` draws for the pieces."""
+        """Not implemented for a box: `SubdomainProblem` draws the bases of the subdomains."""
         raise NotImplementedError
 
     @property
@@ -36,83 +36,90 @@ class PerPiece:
         return sum(s.size for s in self.specs) + sum(f.size for f in self.fields)
 
     @property
-    def spread(self) -> int:
-        """What needs points all over its piece."""
-        return sum(getattr(s, "spread", s.size) for s in self.specs) + sum(f.size for f in self.fields)
+    def interior_size(self) -> int:
+        """Number of functions that need points in the whole subdomain."""
+        return sum(getattr(s, "interior_size", s.size) for s in self.specs) + sum(f.size for f in self.fields)
 
 
 @dataclass(frozen=True)
-class PieceFamily:
-    """N ↦ bases: waves in every piece, and what is around its gaps.
+class SubdomainFamily:
+    """Bases of all subdomains for N random features in total.
 
-    Where the equation of a piece has functions around holes (`diagnose.holes.holes`), these; else waves in
-    the mirror of every gap.
+    Around a cavity a subdomain has the functions of its equation (`analysis.holes.enrichment`), if they are
+    known, or else random features mirrored at the cavity.
     """
 
-    gaps: tuple[tuple[tuple[tuple[float, ...], float], ...], ...]
+    cavities: tuple[tuple[tuple[tuple[float, ...], float], ...], ...]
     dimension: int
-    around: tuple[Around, ...] = ()
+    hole_functions: tuple[HoleEnrichment, ...] = ()
 
     @property
-    def stretch(self) -> tuple[float, ...]:
-        """The same along all coordinates."""
+    def anisotropy(self) -> tuple[float, ...]:
+        """Anisotropy, which is 1 along all coordinates."""
         return (1.0,) * self.dimension
 
     @property
-    def _first(self) -> tuple[float, ...]:
-        """The waves of each piece: what fills a gap of another is smoother than what surrounds it."""
-        holed = [bool(mine) or bool(k.holes) for mine, k in zip(self.gaps, self._known, strict=True)]
-        return tuple(1.0 if mine or not any(holed) else PIECED.share for mine in holed)
+    def _feature_shares(self) -> tuple[float, ...]:
+        """Relative number of random features of each subdomain: fewer in inclusions, where u is smoother."""
+        holed = [
+            bool(mine) or bool(k.holes) for mine, k in zip(self.cavities, self._hole_functions, strict=True)
+        ]
+        return tuple(1.0 if mine or not any(holed) else SUBDOMAINS.inclusion_share for mine in holed)
 
     @property
-    def _known(self) -> tuple[Around, ...]:
-        return self.around or (Around(),) * len(self.gaps)
+    def _hole_functions(self) -> tuple[HoleEnrichment, ...]:
+        return self.hole_functions or (HoleEnrichment(),) * len(self.cavities)
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The functions of each piece, in the same units."""
-        return tuple(w * (1.0 + PIECED.share * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
+        """Relative number of functions of each subdomain, including mirrored ones."""
+        return tuple(
+            w * (1.0 + SUBDOMAINS.inclusion_share * len(g))
+            for w, g in zip(self._feature_shares, self.cavities, strict=True)
+        )
 
-    def spec(self, nodes: int, shrink: float = 1.0) -> PerPiece:
-        """About ``nodes`` waves in all, at ``shrink`` times the scale of the scale-width rule.
+    def spec(self, nodes: int, shrink: float = 1.0) -> SubdomainSpecs:
+        """Return bases with about ``nodes`` random features, at ``shrink`` times their default scale.
 
-        What is known around gaps comes besides.
+        Functions around holes are added to these.
         """
-        known = self.known(nodes)
+        known = self.hole_functions_for(nodes)
         unit = nodes / sum(self.shares)
         specs = [
-            self._of(unit * w, g, shrink, k.functions(shrink) if k else ())
-            for w, g, k in zip(self._first, self.gaps, known, strict=True)
+            self._spec_of(unit * w, g, shrink, k.functions(shrink) if k else ())
+            for w, g, k in zip(self._feature_shares, self.cavities, known, strict=True)
         ]
-        return PerPiece(tuple(specs), waves=nodes)
+        return SubdomainSpecs(tuple(specs), waves=nodes)
 
-    def known(self, nodes: int) -> tuple[Around, ...]:
-        """What is around the gaps of each piece, as many functions as fit to that many waves."""
-        share = 2.0 * nodes / (WAVES.first.get(self.dimension, 1) * sum(self.shares))
-        digits = PIECED.digits + PIECED.per_doubling * math.log2(max(share, 1.0))
-        return tuple(replace(k, digits=digits) if k else k for k in self._known)
+    def hole_functions_for(self, nodes: int) -> tuple[HoleEnrichment, ...]:
+        """Return the functions around the holes of each subdomain, for ``nodes`` random features in total."""
+        share = 2.0 * nodes / (RANDOM_FEATURES.initial_nodes.get(self.dimension, 1) * sum(self.shares))
+        efolds = SUBDOMAINS.initial_hole_exponent + SUBDOMAINS.hole_exponent_per_doubling * math.log2(
+            max(share, 1.0)
+        )
+        return tuple(replace(k, efolds=efolds) if k else k for k in self._hole_functions)
 
-    def others(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[WaveFamily]:
-        """None: pieces are in few dimensions."""
+    def alternatives(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[RandomFeatureFamily]:
+        """Return no alternatives, which exist in many dimensions only."""
         return []
 
-    def neighbours(self) -> list[WaveFamily]:
-        """None: waves of a piece lean nowhere."""
+    def neighbours(self) -> list[RandomFeatureFamily]:
+        """Return no neighbours: random features of subdomains are isotropic."""
         return []
 
-    def _of(
+    def _spec_of(
         self,
         nodes: float,
         mine: Sequence[tuple[tuple[float, ...], float]],
         shrink: float,
         known: Sequence[BasisSpec],
     ) -> BasisSpec:
-        waves = self._waves(nodes, shrink)
+        waves = self._features(nodes, shrink)
         if not mine and not known:
             return waves
-        beside = self._waves(PIECED.share * nodes, shrink)
+        beside = self._features(SUBDOMAINS.inclusion_share * nodes, shrink)
         return Joined((waves, *(Mirrored(beside, centre, radius) for centre, radius in mine), *known))
 
-    def _waves(self, nodes: float, shrink: float) -> Waves:
+    def _features(self, nodes: float, shrink: float) -> RandomFourierFeatures:
         nodes = max(int(nodes) // 2 * 2, 2)
-        return Waves(nodes, shrink * scale_for("waves", max(nodes, 32), self.dimension))
+        return RandomFourierFeatures(nodes, shrink * scale_for("waves", max(nodes, 32), self.dimension))

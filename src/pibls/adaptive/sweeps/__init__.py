@@ -1,1 +1,1 @@
-"""One problem at many values of its parameters."""
+"""Solution of one problem at many values of its parameters."""

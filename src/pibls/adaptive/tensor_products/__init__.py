@@ -1,1 +1,1 @@
-"""Steady problems on boxes, by products of polynomials along the axes."""
+"""Stationary problems on boxes: tensor products of piecewise polynomials."""

@@ -1,10 +1,11 @@
-r"""u(x, y, z) = Σ c_{ijk} f_i(x) g_j(y) h_k(z): steady problems on boxes, by products along the axes.
+r"""Tensor-product strategy u(x, y, z) = Σ c_{ijk} f_i(x) g_j(y) h_k(z) for stationary problems on boxes.
 
-Each axis is divided into pieces, by itself; the factors are polynomials there that join smoothly
-(`basis.polynomials.splines`). A sum of one operator along each axis is solved at once, whatever else there
-is by steps through the nearest such sum (`solver.products`): N⁴ operations for N³ functions, where a dense
-basis of as many would take N⁹. Pieces are divided where the coefficients have not fallen along their axis
-(`search.boxes.axes`); a second solution in other pieces is the estimate.
+Each axis is partitioned separately; the factors are smooth piecewise polynomials
+(`basis.polynomials.splines`). A separable operator is solved directly, any other iteratively with the nearest
+separable operator as preconditioner (`nonlinear.tensor_newton`): N⁴ operations for N³ functions, where a
+dense basis of that size would take N⁹. Intervals are divided where the coefficients have not decayed along
+their axis (`adaptive.tensor_products.axes`); the error is estimated from a companion solution with shifted
+intervals.
 """
 
 from __future__ import annotations
@@ -16,275 +17,325 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.adaptive.box_detection import boxed_in
-from pibls.adaptive.candidate import Attempt, judge, misfits
-from pibls.adaptive.strategy import Offer, Plan
-from pibls.adaptive.tensor_products.axes import Axes, first_axes, spectra_of, tail_of
-from pibls.adaptive.thresholds import CELLS, LOOP, PRODUCTS
-from pibls.adaptive.validation.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
-from pibls.adaptive.work import eliminated, multiplied
+from pibls.adaptive.box_detection import box_problem_of
+from pibls.adaptive.candidate import Candidate, condition_errors, validation_residuals
+from pibls.adaptive.cost_model import condensation_cost, tensor_product_cost
+from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.tensor_products.axes import (
+    AxisPartitions,
+    axis_spectra,
+    initial_partitions,
+    spectral_tail,
+)
+from pibls.adaptive.thresholds import CELLS, SCHEDULER, TENSOR_PRODUCTS
+from pibls.adaptive.validation.estimate import (
+    ErrorEstimate,
+    compare,
+    norms_by_name,
+    unknowns_at,
+    with_lower_bound,
+)
 from pibls.arrays import Array
-from pibls.assembly.tensor_products.boxed import Boxed
-from pibls.assembly.tensor_products.products import ProductRows
-from pibls.linalg.kronecker import along
-from pibls.linalg.threads import sensible_threads
+from pibls.assembly.tensor_products.box_problem import BoxProblem
+from pibls.assembly.tensor_products.product_system import ProductSystem
+from pibls.linalg.kronecker import apply_along
+from pibls.linalg.threads import limit_blas_threads
 from pibls.nonlinear import Outcome
-from pibls.nonlinear.products import SolvedProducts, solved
+from pibls.nonlinear.tensor_newton import TensorSolution, solve_tensor_system
 from pibls.spaces import Space
 from pibls.status import Status
 
 
 @dataclass
-class ProductPlan(Plan):
-    """Products of piecewise polynomials, divided along each axis where it is hard."""
+class TensorProductStrategy(Strategy):
+    """Tensor products of piecewise polynomials with adaptive partitions of the axes."""
 
     guess: Space | None = None
-    start: Attempt | None = None
-    boxed: Boxed | None = None
-    axes: Axes | None = None
-    _rounds: int = 0
-    _ended: bool = False
-    _in_vain: bool = False
-    _last: tuple[float, float] | None = None
-    """Work and largest tail of the last attempt."""
-    _rate: float = 1.0
-    _found: tuple[Attempt, ProductRows, SolvedProducts] | None = None
-    """The last attempt, with its rows, …"""
-    _before: tuple[Attempt, ProductRows, SolvedProducts] | None = None
+    initial_candidate: Candidate | None = None
+    box_problem: BoxProblem | None = None
+    partitions: AxisPartitions | None = None
+    _refinements: int = 0
+    _is_finished: bool = False
+    _agrees_without_solving: bool = False
+    _last_work_and_tail: tuple[float, float] | None = None
+    """Work and largest spectral tail of the last candidate."""
+    _digits_gained: float = 1.0
+    _current: tuple[Candidate, ProductSystem, TensorSolution] | None = None
+    """The last candidate with its system and coefficients, …"""
+    _previous: tuple[Candidate, ProductSystem, TensorSolution] | None = None
     """… and the one before."""
 
     def __post_init__(self) -> None:
-        self.boxed = boxed_in(self.bench)
+        self.box_problem = box_problem_of(self.context)
 
     @property
     def made_no_progress(self) -> bool:
-        return self.best is None or self._in_vain or super().made_no_progress
+        return self.best is None or self._agrees_without_solving or super().is_stagnating
 
     @property
-    def _most(self) -> int:
-        return self.budget.max_nodes**2 // PRODUCTS.share
+    def _max_functions(self) -> int:
+        return self.budget.max_nodes**2 // TENSOR_PRODUCTS.entries_per_coefficient
 
-    def offer(self) -> Offer | None:
-        if self.boxed is None or self.status is not None or self._ended or self._rounds >= LOOP.rounds:
+    def estimate_cost(self) -> CostEstimate | None:
+        if (
+            self.box_problem is None
+            or self.status is not None
+            or self._is_finished
+            or self._refinements >= SCHEDULER.max_rounds
+        ):
             return None
-        if self.axes is None or self._last is None:
-            usual = PRODUCTS.usual[self.bench.lowered.dimension]
-            return Offer(0.25 * usual, usual)
-        if math.prod(self.axes.functions) > self._most:
+        if self.partitions is None or self._last_work_and_tail is None:
+            typical_work = TENSOR_PRODUCTS.typical_work[self.context.compiled.dimension]
+            return CostEstimate(0.25 * typical_work, typical_work)
+        if math.prod(self.partitions.functions) > self._max_functions:
             return None
-        work, worst = self._last
-        expected = max(multiplied(self.axes.functions, 4), work)
-        needed = max(math.log10(max(worst, 1e-300) / self.bench.tol), 0.0)
-        return Offer(expected, expected * min(max(needed / max(self._rate, 0.2), 1.0), 20.0))
+        work, worst = self._last_work_and_tail
+        expected = max(tensor_product_cost(self.partitions.functions, 4), work)
+        needed = max(math.log10(max(worst, 1e-300) / self.context.tol), 0.0)
+        return CostEstimate(expected, expected * min(max(needed / max(self._digits_gained, 0.2), 1.0), 20.0))
 
-    def hear_of(self, found: Attempt | None) -> None:
-        self.start = found if self.start is None else self.start
+    def warm_start(self, found: Candidate | None) -> None:
+        self.initial_candidate = found if self.initial_candidate is None else self.initial_candidate
 
     def advance(self) -> None:
-        assert self.boxed is not None
-        self._rounds += 1
-        if self.axes is None:
-            self.axes = first_axes(self.bench, self.boxed)
-            if math.prod(self.axes.functions) > self._most:
-                self._ended = True
+        assert self.box_problem is not None
+        self._refinements += 1
+        if self.partitions is None:
+            self.partitions = initial_partitions(self.context, self.box_problem)
+            if math.prod(self.partitions.functions) > self._max_functions:
+                self._is_finished = True
                 return
-        made = self._solve(self.axes)
+        made = self._solve(self.partitions)
         if made is None:
-            self._ended = True
+            self._is_finished = True
             return
-        self._before, self._found = self._found, made
-        found, rows, result = made
-        bench = self.bench
+        self._previous, self._current = self._current, made
+        found, system, result = made
+        context = self.context
         sizes = self.scales(found)
-        spectra = spectra_of(rows.in_pieces(result.U), sizes)
-        worst = max(float(tail_of(S).max()) for S in spectra)
-        if self._last is not None and worst > 0:
-            self._rate = math.log10(max(self._last[1], 1e-300) / worst)
-        self._last = (found.work, worst)
-        self.marks.append(found.relative)
+        spectra = axis_spectra(system.piecewise_coefficients(result.U), sizes)
+        worst = max(float(spectral_tail(S).max()) for S in spectra)
+        if self._last_work_and_tail is not None and worst > 0:
+            self._digits_gained = math.log10(max(self._last_work_and_tail[1], 1e-300) / worst)
+        self._last_work_and_tail = (found.work, worst)
+        self.residual_history.append(found.relative_residual)
         if self.best is None or not self.error.checked:
             self.best = found
-        self.tell(found, None, cells=len(self.axes.lattice(1)))
-        if self._clashes(rows, result, sizes):
-            self._ended = True
+        self.report(found, None, cells=len(self.partitions.grid_space(1)))
+        if self._has_corner_mismatch(system, result, sizes):
+            self._is_finished = True
             return
-        limit = bench.limits.cell_tail * bench.tol
-        floor = (
+        limit = context.thresholds.max_cell_tail * context.tol
+        at_rounding_limit = (
             worst < 1e-9
-            and (self._rate < 0.05 or worst < 10.0 * _share(result.moved, sizes))
-            and self._rounds > 1
+            and (self._digits_gained < 0.05 or worst < 10.0 * _relative_step(result.last_step, sizes))
+            and self._refinements > 1
         )
-        if worst > limit and not floor:
+        if worst > limit and not at_rounding_limit:
             self._refine(spectra, limit)
             return
-        self._confirm(found, rows, result, spectra, floor)
+        self._confirm(found, system, result, spectra, at_rounding_limit)
 
-    def conclude(self) -> None:
-        """As long as divisions gain, the last one changed more than it left."""
-        if self._before is None or self._found is None or self._rate < CELLS.gaining:
+    def finalize_from_history(self) -> None:
+        """Bound the error by the last change, which is larger than the error while refinements gain."""
+        if self._previous is None or self._current is None or self._digits_gained < CELLS.min_gain:
             return
-        if self.best is not self._found[0] or not self.error.checked:
-            self._keep(self._found[0], self._compared(*self._found, *self._before))
+        if self.best is not self._current[0] or not self.error.checked:
+            self._keep_if_better(self._current[0], self._estimate_error(*self._current, *self._previous))
 
-    def may_fit(self, work: float) -> bool:
-        return self.budget.allows(self, LOOP.unsure * work)
+    def may_fit_budget(self, work: float) -> bool:
+        return self.budget.fits(self, SCHEDULER.min_duration_share * work)
 
     def _refine(self, spectra: list[Array], limit: float) -> None:
-        assert self.axes is not None
-        assert self._found is not None
-        finer = self.axes.refined(spectra, limit)
-        if finer == self.axes:
-            self._ended = True
-        self.axes = finer
+        assert self.partitions is not None
+        assert self._current is not None
+        finer = self.partitions.refined(spectra, limit)
+        if finer == self.partitions:
+            self._is_finished = True
+        self.partitions = finer
 
     def _confirm(
-        self, found: Attempt, rows: ProductRows, result: SolvedProducts, spectra: list[Array], floor: bool
+        self,
+        found: Candidate,
+        system: ProductSystem,
+        result: TensorSolution,
+        spectra: list[Array],
+        at_rounding_limit: bool,
     ) -> None:
-        """Compare with a second solution, in pieces that end elsewhere."""
-        bench = self.bench
-        assert self.axes is not None
-        made = self._solve(self.axes.moved(bench.lowered.interfaces.planes))
+        """Compare with a companion solution on shifted intervals."""
+        context = self.context
+        assert self.partitions is not None
+        made = self._solve(self.partitions.shifted(context.compiled.interfaces.planes))
         if made is None:
-            self._ended = True
+            self._is_finished = True
             return
-        second, others, other = made
-        error = self._compared(found, rows, result, second, others, other)
-        self._keep(found, error)
-        excess = self.excess(found, error)
-        self.tell(found, excess, cells=len(self.axes.lattice(1)))
-        if excess <= bench.tol and found.relative < bench.limits.fits:
+        second, other_system, other = made
+        error = self._estimate_error(found, system, result, second, other_system, other)
+        self._keep_if_better(found, error)
+        relative_error = self.relative_error(found, error)
+        self.report(found, relative_error, cells=len(self.partitions.grid_space(1)))
+        if (
+            relative_error <= context.tol
+            and found.relative_residual < context.thresholds.max_solution_residual
+        ):
             self.status = Status.TOLERANCE
-        elif floor:
-            self.status = Status.FLOOR
-        elif excess <= bench.tol:
-            self._ended = self._in_vain = True  # two that agree, on what is no solution
+        elif at_rounding_limit:
+            self.status = Status.ROUNDING_LIMIT
+        elif relative_error <= context.tol:
+            self._is_finished = self._agrees_without_solving = (
+                True  # two functions agree that are no solution
+            )
         else:
-            # Errors fall as tails do.
-            worst = max(float(tail_of(S).max()) for S in spectra)
+            # Errors are assumed to be proportional to the spectral tails.
+            worst = max(float(spectral_tail(S).max()) for S in spectra)
             share = (
-                max(0.5 * bench.tol / excess, bench.limits.cell_share)
-                if math.isfinite(excess)
-                else bench.limits.cell_share
+                max(0.5 * context.tol / relative_error, context.thresholds.min_cell_share)
+                if math.isfinite(relative_error)
+                else context.thresholds.min_cell_share
             )
             self._refine(spectra, share * worst)
 
-    def _compared(
+    def _estimate_error(
         self,
-        found: Attempt,
-        rows: ProductRows,
-        result: SolvedProducts,
-        second: Attempt,
-        others: ProductRows,
-        other: SolvedProducts,
+        found: Candidate,
+        system: ProductSystem,
+        result: TensorSolution,
+        second: Candidate,
+        other_system: ProductSystem,
+        other: TensorSolution,
     ) -> ErrorEstimate:
-        """The estimate; what it is in each box is noted."""
-        bench = self.bench
-        per, most = PRODUCTS.looked[len(rows.axes)]
-        rng = bench.stream(8, self._rounds)
+        """Estimate the error, and store the estimate of each box in the notes."""
+        context = self.context
+        per, most = TENSOR_PRODUCTS.comparison_points[len(system.axes)]
+        rng = context.stream(8, self._refinements)
         lines = [
-            _looked_at(np.union1d(a.edges, b.edges), per, most, rng)
-            for a, b in zip(rows.axes, others.axes, strict=True)
+            _comparison_coordinates(np.union1d(a.edges, b.edges), per, most, rng)
+            for a, b in zip(system.axes, other_system.axes, strict=True)
         ]
-        same = [lines] * len(rows.spaces)
-        D = np.abs(np.array(_on(rows, result.U, same)) - np.array(_on(others, other.U, same)))
-        error = compare(found.function, second.function, len(D), bench.where)
-        known = bench.rounding(found.sizes)
-        # The last step of either: how far rounding in the equations moves the solution.
-        moved = np.maximum(result.moved, other.moved)
+        same = [lines] * len(system.spaces)
+        D = np.abs(
+            np.array(_evaluate_on_grid(system, result.U, same))
+            - np.array(_evaluate_on_grid(other_system, other.U, same))
+        )
+        error = compare(found.function, second.function, len(D), context.comparison_points)
+        known = context.rounding(found.magnitudes)
+        # The last Newton step of either solution shows the effect of rounding in the equations.
+        moved = np.maximum(result.last_step, other.last_step)
         rounding = moved if known is None else np.maximum(moved, known)
-        seen = D.reshape(len(D), -1).max(axis=1) * bench.limits.safety / bench.limits.misfit
+        seen = (
+            D.reshape(len(D), -1).max(axis=1)
+            * context.thresholds.safety_factor
+            / context.thresholds.condition_error_factor
+        )
         worst = D.max(axis=0)
-        error = at_least(error, np.maximum(misfits(bench, found.residuals), seen), rounding)
-        per_box = np.zeros([a.pieces for a in rows.axes])
-        np.maximum.at(per_box, np.ix_(*(a.locate(t) for a, t in zip(rows.axes, lines, strict=True))), worst)
-        self.notes["cell_errors"] = bench.limits.safety * per_box.ravel()
+        error = with_lower_bound(
+            error, np.maximum(condition_errors(context, found.residuals), seen), rounding
+        )
+        per_box = np.zeros([a.intervals for a in system.axes])
+        np.maximum.at(per_box, np.ix_(*(a.locate(t) for a, t in zip(system.axes, lines, strict=True))), worst)
+        self.notes["cell_errors"] = context.thresholds.safety_factor * per_box.ravel()
         return error
 
-    def _clashes(self, rows: ProductRows, result: SolvedProducts, sizes: Array) -> bool:
-        """Whether sides that give values disagree where they meet."""
-        if self._rounds < 3:
+    def _has_corner_mismatch(self, system: ProductSystem, result: TensorSolution, sizes: Array) -> bool:
+        """Whether prescribed values on neighbouring sides disagree in their corner."""
+        if self._refinements < 3:
             return False
-        left, _ = rows.residual(result.U)
-        many = len(rows.boxed.equations)
-        for g, r in zip(rows.groups[many:], left[many:], strict=False):
+        left, _ = system.residual(result.U)
+        many = len(system.box_problem.equations)
+        for g, r in zip(system.statements[many:], left[many:], strict=False):
             k, alpha = g.terms[0]
             values = len(g.terms) == 1 and not any(alpha) and not g.residual.nonlinear
-            if values and float(np.abs(r).max()) > PRODUCTS.clash * sizes[k] * float(np.abs(g.known).max()):
+            if values and float(np.abs(r).max()) > TENSOR_PRODUCTS.max_corner_mismatch * sizes[k] * float(
+                np.abs(g.coefficients).max()
+            ):
                 return True
         return False
 
-    def _solve(self, axes: Axes) -> tuple[Attempt, ProductRows, SolvedProducts] | None:
-        bench, boxed = self.bench, self.boxed
-        assert boxed is not None
+    def _solve(self, axes: AxisPartitions) -> tuple[Candidate, ProductSystem, TensorSolution] | None:
+        context, box_problem = self.context, self.box_problem
+        assert box_problem is not None
         began = time.perf_counter()
-        with sensible_threads(1), np.errstate(all="ignore"):
-            rows = ProductRows.of(boxed, axes.splines(boxed))
-            result = solved(rows, self._first_guess(rows))
-            if result is None or not result.holds:
-                self.budget.charge(self, multiplied(axes.functions, 4), time.perf_counter() - began)
+        with limit_blas_threads(1), np.errstate(all="ignore"):
+            system = ProductSystem.of(box_problem, axes.splines(box_problem))
+            result = solve_tensor_system(system, self._initial_values(system))
+            if result is None or not result.converged:
+                self.budget.record(self, tensor_product_cost(axes.functions, 4), time.perf_counter() - began)
                 return None
-            lattice = axes.lattice(len(rows.spaces))
-            w = np.concatenate([_by_box(C, axes.sizes) for C in rows.in_pieces(result.U)])
-            judged, values = judge(bench, lattice, w)
+            space = axes.grid_space(len(system.spaces))
+            w = np.concatenate(
+                [_box_coefficients(C, axes.sizes) for C in system.piecewise_coefficients(result.U)]
+            )
+            residuals, values = validation_residuals(context, space, w)
         outcome = Outcome(w, 0.0, result.steps, Status.SOLVED)
         seconds = time.perf_counter() - began
-        work = multiplied(axes.functions, result.solves)
-        work += result.eliminations * eliminated(len(lattice), len(rows.spaces) * math.prod(lattice.sizes))
-        self.budget.charge(self, work, seconds)
-        settings = {"cells": len(lattice), "nodes": math.prod(lattice.sizes)}
-        return Attempt(lattice, outcome, norms_by_name(judged), values, seconds, work, settings), rows, result
+        work = tensor_product_cost(axes.functions, result.solves)
+        work += result.eliminations * condensation_cost(
+            len(space), len(system.spaces) * math.prod(space.sizes)
+        )
+        self.budget.record(self, work, seconds)
+        settings = {"cells": len(space), "nodes": math.prod(space.sizes)}
+        return (
+            Candidate(space, outcome, norms_by_name(residuals), values, seconds, work, settings),
+            system,
+            result,
+        )
 
-    def _first_guess(self, rows: ProductRows) -> Array:
-        """Where a problem that is not linear begins."""
-        lines = [[a.traced for a in axes] for axes in rows.spaces]
-        if rows.boxed.is_linear:
-            return np.zeros(rows.shape)
-        if self._found is not None:
-            _, before, result = self._found
-            return rows.interpolated(_on(before, result.U, lines))
+    def _initial_values(self, system: ProductSystem) -> Array:
+        """Return the initial coefficients of a nonlinear problem."""
+        lines = [[a.interpolation_points for a in axes] for axes in system.spaces]
+        if system.box_problem.is_linear:
+            return np.zeros(system.shape)
+        if self._current is not None:
+            _, before, result = self._current
+            return system.interpolated(_evaluate_on_grid(before, result.U, lines))
         function = None if self.guess is None else (self.guess, np.empty(0))
-        if self.start is not None and self.start.relative < self.bench.limits.trust_start:
-            function = self.start.function
+        if (
+            self.initial_candidate is not None
+            and self.initial_candidate.relative_residual < self.context.thresholds.max_start_residual
+        ):
+            function = self.initial_candidate.function
         if function is None:
-            return np.zeros(rows.shape)
+            return np.zeros(system.shape)
         values = []
         for unknown, along_axes in enumerate(lines):
             X = np.stack(np.meshgrid(*along_axes, indexing="ij"), -1)
             here = unknowns_at(*function, X.reshape(-1, len(along_axes)), len(lines))[unknown]
             values.append(here.reshape(X.shape[:-1]))
-        return rows.interpolated(values)
+        return system.interpolated(values)
 
 
-def _share(moved: Array, sizes: Array) -> float:
-    """The largest step, relative to what its unknown is measured against."""
+def _relative_step(moved: Array, sizes: Array) -> float:
+    """Return the largest step relative to the scale of its unknown."""
     return float((moved / np.maximum(sizes, 1e-300)).max())
 
 
-def _looked_at(edges: Array, per: int, most: int, rng: np.random.Generator) -> Array:
-    """Points in every piece, closer towards its ends, and at the ends of the axis ever closer.
+def _comparison_coordinates(edges: Array, per: int, most: int, rng: np.random.Generator) -> Array:
+    """Return coordinates in every interval, denser at its ends and graded at the ends of the axis.
 
-    What a singular corner leaves in a box of many polynomials is largest within 1/n² of the box.
+    The error at a singular corner of a box with n polynomials is largest within 1/n² of the box.
     """
     h = np.diff(edges)
     count = max(min(per, most // len(h)), 1)
     t = edges[:-1, None] + h[:, None] * (0.5 - 0.5 * np.cos(np.pi * rng.random((len(h), count))))
-    near = 10.0 ** -np.linspace(0.3, 4.0, PRODUCTS.ends) * rng.uniform(0.5, 1.0, (2, PRODUCTS.ends))
+    near = 10.0 ** -np.linspace(0.3, 4.0, TENSOR_PRODUCTS.end_points) * rng.uniform(
+        0.5, 1.0, (2, TENSOR_PRODUCTS.end_points)
+    )
     ends = [edges[[0, -1]], edges[0] + h[0] * near[0], edges[-1] - h[-1] * near[1]]
     return np.sort(np.concatenate([t.ravel(), *ends]))
 
 
-def _on(rows: ProductRows, U: Array, lines: Sequence[Sequence[Array]]) -> list[Array]:
-    """Each unknown at the products of points along the axes."""
+def _evaluate_on_grid(system: ProductSystem, U: Array, lines: Sequence[Sequence[Array]]) -> list[Array]:
+    """Return each unknown on the tensor grid of coordinates along the axes."""
     out = []
-    for axes, V, along_axes in zip(rows.spaces, rows.parts(U), lines, strict=True):
+    for axes, V, along_axes in zip(system.spaces, system.parts(U), lines, strict=True):
         for i, (a, t) in enumerate(zip(axes, along_axes, strict=True)):
-            V = along(a.at(t, 0), V, i)
+            V = apply_along(a.evaluate(t, 0), V, i)
         out.append(V)
     return out
 
 
-def _by_box(C: Array, sizes: Sequence[int]) -> Array:
-    """The coefficients as `Lattice` has them, of an array (P₁, n₁, P₂, n₂, …); missing degrees are zero."""
+def _box_coefficients(C: Array, sizes: Sequence[int]) -> Array:
+    """Return the coefficients of an array (P₁, n₁, P₂, n₂, …) in the order of `TensorGridSpace`."""
     d = C.ndim // 2
     C = np.pad(C, [(0, sizes[i // 2] - C.shape[i] if i % 2 else 0) for i in range(2 * d)])
     return np.ascontiguousarray(C.transpose([*range(0, 2 * d, 2), *range(1, 2 * d, 2)])).ravel()

@@ -1,42 +1,65 @@
-"""Every number that the search decides by, in one place, each with what was measured for it.
+"""Thresholds of all adaptive decisions, each with the measurements that justify it.
 
-All of them are relative and without unit. Those of the error estimate were calibrated
-(benchmarks/calibration.py); the others say when a way of solving is given up for another, and cost time
-when they are wrong, not trust.
+They are relative and dimensionless unless stated otherwise. Those of the error estimate were calibrated
+(benchmarks/calibration.py). The others determine when one strategy is given up for another; a poor value
+costs time but does not affect the reliability of the estimate.
 """
 
-from pibls.adaptive.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS
-from pibls.adaptive.thresholds.pieces import AXES, CELLS, PRODUCTS, RATES, SEAMS, SIZES
-from pibls.adaptive.thresholds.plans import BENCH, COSTS, COUNTS, FAMILY, GROWTH, LOOP, REPEATED, STARTS
-from pibls.adaptive.thresholds.singular import CORNERED, ENRICH, PIECED, WEDGED
-from pibls.adaptive.thresholds.solving import DEFAULT, WAVES, Thresholds
+from pibls.adaptive.thresholds.acceptance import DEFAULT, RANDOM_FEATURES, Thresholds
+from pibls.adaptive.thresholds.discretization import (
+    AXES,
+    CELLS,
+    DECAY_RATES,
+    FACE_RESIDUALS,
+    HP_SELECTION,
+    TENSOR_PRODUCTS,
+)
+from pibls.adaptive.thresholds.evolutions import (
+    COLLOCATION,
+    GALERKIN,
+    ODE,
+    TIME_DISCRETIZATIONS,
+    TIME_STEPPING,
+    WINDOW_STRATEGY,
+)
+from pibls.adaptive.thresholds.scheduling import (
+    COSTS,
+    FEATURE_FAMILY,
+    INITIAL_GUESS,
+    POINT_COUNTS,
+    SCHEDULER,
+    SWEEPS,
+    VALIDATION,
+    WELL_POSEDNESS,
+)
+from pibls.adaptive.thresholds.singular import CELL_CORNERS, ENRICHMENT, SUBDOMAINS, SYSTEM_CORNERS
 
 __all__ = [
     "AXES",
-    "BENCH",
     "CELLS",
-    "CORNERED",
+    "CELL_CORNERS",
+    "COLLOCATION",
     "COSTS",
-    "COUNTS",
+    "DECAY_RATES",
     "DEFAULT",
-    "ENRICH",
-    "FAMILY",
-    "FOLLOWING",
-    "GROWTH",
-    "LINES",
-    "LOOP",
-    "MARCH",
-    "ORBITS",
-    "PIECED",
-    "PRODUCTS",
-    "RATES",
-    "REPEATED",
-    "ROOMS",
-    "SEAMS",
-    "SIZES",
-    "STARTS",
-    "WAVES",
-    "WAYS",
-    "WEDGED",
+    "ENRICHMENT",
+    "FACE_RESIDUALS",
+    "FEATURE_FAMILY",
+    "GALERKIN",
+    "HP_SELECTION",
+    "INITIAL_GUESS",
+    "ODE",
+    "POINT_COUNTS",
+    "RANDOM_FEATURES",
+    "SCHEDULER",
+    "SUBDOMAINS",
+    "SWEEPS",
+    "SYSTEM_CORNERS",
+    "TENSOR_PRODUCTS",
+    "TIME_DISCRETIZATIONS",
+    "TIME_STEPPING",
+    "VALIDATION",
+    "WELL_POSEDNESS",
+    "WINDOW_STRATEGY",
     "Thresholds",
 ]

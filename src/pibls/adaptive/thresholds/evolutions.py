@@ -1,4 +1,4 @@
-"""What decides how an evolution is followed, window after window."""
+"""Thresholds of the time integration of evolutions by windows."""
 
 from __future__ import annotations
 
@@ -6,264 +6,286 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class MarchThresholds:
-    """What every way of following an evolution (`evolutions.march`) decides by: first values that served.
+class TimeSteppingThresholds:
+    """Thresholds of all time steppers (`evolutions.time_stepping`).
 
-    Lengths are shares of the whole time. Where no measurement is named, half and double were not told apart
-    on the lists of `benchmarks`.
+    Lengths are fractions of the duration. Where no measurement is given, half and double the value made no
+    difference on the problem lists of `benchmarks`.
     """
 
-    first: float = 0.02
-    """The first window that is tried."""
-    safe: float = 0.85
-    """Of the length that the tail asks for."""
-    growth: float = 3.0
-    """The longest of two windows in a row over the shorter one."""
-    longer: float = 1.25
-    """Times longer, a window is worth new factors."""
-    hopeless: float = 1e5
-    """More than was asked for, that much, is not rounding."""
-    share: float = 0.1
-    """Of what a derivative in space is where a function varies over a cell: rounding is below."""
-    misfit: tuple[float, float] = (10.0, 1e-9)
-    """A beginning that contradicts the sides by more, in tails or at least, has a layer."""
-    uncertain: tuple[float, float] = (3.0, 3e-11)
-    """Times what its series leaves out, and at most, a beginning is unknown: u_xxx = 0 at the end of a bar is
-    off by 4e-9 in 24 polynomials that have all sixteen digits."""
-    rounded: float = 3e-14
-    """Of the terms of an equation, over the time since the start: what an unknown is off by anyway. Kelvin's
-    wave along a coast, whose second velocity is zero, had v = 4e-16, and ever more functions."""
-    residual_floor: float = 3e-12  # no residual next to its terms is smaller
-    left: tuple[float, float] = (1e-3, 1e-5)
-    """Of what is asked of a window: what Newton's method may leave; on a box, but for Krylov's steps of the
-    first order in time: a breather over ten periods had an error of 3e-5 at 1e-3, 4e-7 at 1e-4 and 8e-8 at
-    this, where the series in time are what is left."""
-    steps: int = 36
-    """Of Newton's method; those with a matrix for each wave, which costs next to nothing, may be many."""
-    noise: float = 1e-8
-    """A tail at the start that is smaller and no longer falls is rounding: around a hole it ends at 1e-10; a
-    bar's tones, differences of cosh 11, had 280 cells."""
-    nothing: float = 1e-150
-    """In any unit: what begins at zero and is driven by exp(-((t - a)/w)²) has no digits at 1e-320, and
-    no window was short enough for it; cells took six times as long."""
-    hard: int = 4
-    """Tries after which the beginning is taken for one that does not fit, though its values do: six of
-    them take 15 s for 1 - r² in a disc that cools, four 10 s."""
+    first_length: float = 0.02
+    """Length of the first window that is tried."""
+    safety_factor: float = 0.85
+    """Factor of the length predicted from the spectral tail."""
+    max_growth: float = 3.0
+    """Largest ratio of the lengths of two consecutive windows."""
+    min_worthwhile_growth: float = 1.25
+    """Ratio of lengths above which a longer window is worth a new factorization."""
+    max_relaxation: float = 1e5
+    """Largest factor by which tolerances are relaxed for rounding."""
+    spatial_term_weight: float = 0.1
+    """Weight of terms with spatial derivatives in the scale of a residual; rounding is below it."""
+    incompatibility_limit: tuple[float, float] = (10.0, 1e-9)
+    """Mismatch of initial and boundary data above which a layer forms: in units of the tail tolerance, and at
+    least."""
+    derivative_uncertainty: tuple[float, float] = (3.0, 3e-11)
+    """Uncertainty of initial derivatives: in units of the spectral tail, and at most. u_xxx = 0 at the end of
+    a beam is off by 4e-9 with 24 polynomials that represent the data to sixteen digits."""
+    relative_rounding: float = 3e-14
+    """Rounding error of an unknown relative to the terms of its equation times the time since the start. For
+    a Kelvin wave along a coast, whose second velocity is zero, v = 4e-16 was refined without end."""
+    min_residual: float = 3e-12
+    """Smallest useful tolerance for residuals relative to their terms."""
+    newton_tail_fraction: tuple[float, float] = (1e-3, 1e-5)
+    """Tolerance of Newton's method over the tail tolerance: in general, and on a box, except with Krylov
+    iterations for first-order time derivatives. A breather over ten periods had an error of 3e-5 at 1e-3,
+    4e-7 at 1e-4 and 8e-8 at 1e-5, where the truncation error in time dominates."""
+    max_newton_steps: int = 36
+    """Large, because steps with one small matrix per Fourier mode cost little."""
+    max_rounding_tail: float = 1e-8
+    """An initial spectral tail below this that no longer decreases is rounding. Around a hole it ends at
+    1e-10; the modes of a beam, differences of cosh 11, had 280 cells."""
+    min_magnitude: float = 1e-150
+    """Smallest scale of an unknown, in any unit. An unknown that starts at zero and is driven by exp(-((t -
+    a)/w)²) has no digits at 1e-320, and no window was short enough for it; the fallback took six times as
+    long."""
+    attempts_before_layer: int = 4
+    """Rejected first windows after which the initial data are treated as incompatible though their values
+    match: for 1 - r² in a cooling disc, six take 15 s, four 10 s."""
 
 
-MARCH = MarchThresholds()
-
-
-@dataclass(frozen=True)
-class OrbitThresholds:
-    """What an ordinary evolution (`search.orbits.orbit`) decides by."""
-
-    first: float = 1e-6
-    """Of the whole time: the window that shows how fast the solution is …"""
-    careful: float = 0.3
-    """… and of what it shows, the first window of a nonlinear equation."""
-    tail_from: float = 0.75
-    """Of the coefficients: from there on they are the tail."""
-    independent: float = 1e-12
-    """Conditions at the start whose matrix is nearer to a singular one give no values to begin with: of
-    sixteen digits four would be left."""
-    spare: float = 10.0
-    """Times the tail that is aimed at, a window may have: without it eight orbits took 15 % longer."""
-    failed: float = 0.4
-    """Of its length, where Newton's method does not settle."""
-    probe: float = 0.05
-    """Of its length: so much shorter is tried before what is left is called rounding …"""
-    rounding: float = 1e-6
-    """… which is less than that."""
-    # -- a start at which the equation is singular --
-    singular: float = 1e-6
-    """A least singular value of the highest derivatives, next to that after the first window."""
-    origin: tuple[int, int] = (30, 15)
-    """Halvings of the first window between which a change of the orbit …"""
-    free: float = 2.0
-    """… grows so much: t^λ beyond what is given does by 2^(15 (λ - m + 1)), anything else by 1 + 3e-5."""
-    # -- the plan, and the second orbit --
-    many: int = 5  # unknowns from which fewer points are cheaper: a window costs their cube
-    points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns
-    places: int = 256  # of all windows together, where two orbits are compared, at least
-    deviations: float = 3.0
-    """Of what rounding makes of an orbit, beside the difference of two. On one processor the estimate of
-    Lorenz' equations is 0.97 of the error with 2."""
-    every: int = 16  # windows between two reports of how far it is
-    work: float = 2e-4  # of one step of Newton's method in a window, roughly
-    shadow_rounds: int = 6  # steps of Newton's method for the second orbit
-    exact: float = 1e-7  # a relative change whose square is nothing
-    noise: float = 2.0 * 2.2e-16  # of what is handed on, relative: Kepler's orbits lose about that much
-    shadow_points: float = 0.75  # of the points
-
-
-ORBITS = OrbitThresholds()
+TIME_STEPPING = TimeSteppingThresholds()
 
 
 @dataclass(frozen=True)
-class LineThresholds:
-    """What an evolution in moments and points (`evolutions.lines`) decides by: first values that served.
+class ODEThresholds:
+    """Thresholds of the integration of ordinary differential equations (`adaptive.ode`)."""
 
-    Counts end a search that gains nothing; lengths are shares of the whole time or of the domain. Where no
-    measurement is named, half and double were not told apart on the lists of `benchmarks`.
+    probe_length: float = 1e-6
+    """Length, as a fraction of the duration, of the window that measures the time scales of the solution."""
+    first_length_fraction: float = 0.3
+    """First window of a nonlinear equation over the shortest time scale."""
+    tail_start_fraction: float = 0.75
+    """Fraction of the coefficients after which they count as the spectral tail."""
+    min_reciprocal_condition: float = 1e-12
+    """Initial conditions whose matrix has a smaller reciprocal condition number do not determine initial
+    values: four of sixteen digits would be left."""
+    tail_slack: float = 10.0
+    """Accepted tail over the one aimed at; without slack, eight test problems took 15 % longer."""
+    newton_failure_reduction: float = 0.4
+    """Factor of the length if Newton's method does not converge."""
+    rounding_test_reduction: float = 0.05
+    """Factor of the length with which an error is tested for being rounding."""
+    max_rounding_residual: float = 1e-6
+    """Largest error that may be taken for rounding."""
+    # -- equations that are singular at the start --
+    max_singular_value_ratio: float = 1e-6
+    """Smallest singular value of the matrix of the highest derivatives at the start over that after the first
+    window, below which the start is singular."""
+    start_halvings: tuple[int, int] = (30, 15)
+    """Halvings of the first window between which the growth of a perturbation is measured."""
+    min_perturbation_growth: float = 2.0
+    """Growth above which the solution is not unique: a free t^λ grows by 2^(15 (λ - m + 1)), others by 1 +
+    3e-5."""
+    # -- strategy and companion solution --
+    many_unknowns: int = 5
+    """Number of unknowns from which fewer points are cheaper: the cost of a window is cubic in both."""
+    collocation_points: tuple[int, int] = (32, 24)
+    """Points of a window, for few and for many unknowns."""
+    min_comparison_points: int = 256
+    """Points of all windows together at which two solutions are compared, at least."""
+    rounding_deviations: float = 3.0
+    """Standard deviations of the rounding error added to the difference of two solutions. With 2, the
+    estimate for the Lorenz equations was 0.97 of the error on one processor."""
+    report_interval: int = 16
+    """Number of windows between two progress reports."""
+    seconds_per_newton_step: float = 2e-4
+    """Rough cost of one Newton step in a window."""
+    companion_newton_steps: int = 6
+    """Largest number of Newton steps for the companion solution."""
+    companion_change_tolerance: float = 1e-7
+    """Relative change at which Newton's method stops: its square is below rounding."""
+    rounding_per_window: float = 2.0 * 2.2e-16
+    """Relative rounding error of the state passed from window to window, as measured on Kepler orbits."""
+    companion_points_fraction: float = 0.75
+    """Points of a companion window over those of the first solution."""
+
+
+ODE = ODEThresholds()
+
+
+@dataclass(frozen=True)
+class CollocationThresholds:
+    """Thresholds of time stepping with collocation in space (`evolutions.collocation`).
+
+    Lengths are fractions of the duration or of the domain. Where no measurement is given, half and double the
+    value made no difference on the problem lists of `benchmarks`.
     """
 
     # -- resolutions --
-    waves_first: int = 21
-    """Functions of a periodic coordinate at first …"""
-    product_first: tuple[int, int] = (12, 13)
-    """… and in the plane along each coordinate, without and with a period."""
-    most_waves: int = 525
-    """Functions of a periodic coordinate, at most."""
-    whole: int = 900
-    """Functions in the plane, at most, of all unknowns half as many again; and columns up to which waves have
-    a matrix together, where one for each does not serve."""
-    seam: float = 30.0
-    """In tails: what half as many waves again …"""
-    rough_gain: float = 4.0
-    """… make less smaller by than this is a seam, where the beginning does not quite fit to itself round a
-    ring: sech x on (-15, 15) leaves 8e-7, and a hundred waves more left a third of it, in four times the
+    first_fourier_functions: int = 21
+    """First number of functions of a periodic interval."""
+    first_product_functions: tuple[int, int] = (12, 13)
+    """First number of functions per coordinate in several dimensions, without and with periodicity."""
+    max_fourier_functions: int = 525
+    """Largest number of functions of a periodic interval."""
+    max_dense_functions: int = 900
+    """Largest number of functions in several dimensions (all unknowns together: 1.5 times this), and of
+    columns up to which Fourier modes use one common matrix if separate ones do not converge."""
+    max_seam_tail: float = 30.0
+    """Largest tail, in tail tolerances, of initial data that may count as not exactly periodic."""
+    min_seam_gain: float = 4.0
+    """If 40 % more Fourier modes reduce the tail by less than this factor, the initial data are not exactly
+    periodic. sech x on (-15, 15) leaves 8e-7; a hundred more modes left a third of it, in four times the
     windows."""
-    most_framed: dict[int, int] = field(default_factory=lambda: {2: 40_000, 3: 120_000})
-    """The same of all unknowns where they are solved along each coordinate by itself."""
-    layered: dict[int, int] = field(default_factory=lambda: {2: 64, 3: 28})
-    """Functions along a coordinate of a box whose beginning does not fit its walls."""
-    most_cells: int = 300
-    hardest: float = 0.05
-    """Of the largest tail: cells that are divided at a beginning that does not fit …"""
-    levels: int = 3
-    """… so often at once."""
-    joined: float = 0.1
-    """Of what may be left: cells of less, at twice the length, are joined again."""
+    max_separable_functions: dict[int, int] = field(default_factory=lambda: {2: 40_000, 3: 120_000})
+    """Largest number of functions of all unknowns if the system is solved along each coordinate, by
+    dimension."""
+    layer_functions: dict[int, int] = field(default_factory=lambda: {2: 64, 3: 28})
+    """Functions along a coordinate of a box with incompatible initial data, by dimension."""
+    max_cells: int = 300
+    layer_marking_fraction: float = 0.05
+    """Cells with a tail above this fraction of the largest are divided at incompatible initial data."""
+    layer_grading_levels: int = 3
+    """Number of divisions towards the boundary at once."""
+    merge_tail_fraction: float = 0.1
+    """Cells whose tail, at twice the length, is below this fraction of the tolerance are merged."""
 
-    # -- the beginning --
-    begun: tuple[float, float] = (1e-3, 0.03)
-    """What is left out at the start, of what windows may leave, on a line and in the plane: a wave keeps it
-    for ever. A cloud that turns has 78 polynomials along each side instead of 97."""
-    rounds: int = 14
-    """Divisions until the beginning is resolved: a jump that nothing tells of is never."""
-    first: tuple[float, float] = (1e-7, 1e-11)
-    """The first window of such a beginning, of the whole time: in one piece, and in cells."""
-    layer: tuple[float, float] = (0.1, 1e-4)
-    """Of the whole time: later than that, an unresolved window is none, in one piece and in cells; nor may
-    more of it be left out."""
-    ratio: float = 0.2
-    """Of the time since the start: shorter windows are not tried in the layer."""
+    # -- initial data --
+    initial_tail_fraction: tuple[float, float] = (1e-3, 0.03)
+    """Tail of the initial data over the tail tolerance, on an interval and in several dimensions; undamped
+    waves keep this error. A rotating cloud has 78 polynomials along each axis instead of 97."""
+    max_initial_refinements: int = 14
+    """Refinements of the initial data, at most: a jump at an unknown place is never resolved."""
+    layer_first_length: tuple[float, float] = (1e-7, 1e-11)
+    """First window after incompatible data, for a single cell and for many cells."""
+    max_layer_fraction: tuple[float, float] = (0.1, 1e-4)
+    """Longest layer of unresolved windows without error estimate, for a single cell and for many cells."""
+    min_layer_length_ratio: float = 0.2
+    """Shortest window in a layer over the time since its start."""
 
-    # -- kinks that travel --
-    fades: float = 10.0
-    """Over the whole time: short waves that turn by more and fade by less carry kinks along."""
-    rough_cells: int = 16
-    """What it is followed in; twice as much is the estimate …"""
-    rough_level: float = 0.03
-    """What windows leave in time, of what is left in space …"""
-    rough_windows: int = 120
-    """… as well as so many windows can. A plucked string has 2e-3 over a period, in 1 s."""
+    # -- propagating discontinuities of derivatives --
+    undamped_rate: float = 10.0
+    """Short waves whose phase changes by more than this over the duration, and that decay by less, are
+    undamped."""
+    nonsmooth_cells: int = 16
+    """Number of cells for nonsmooth solutions; the companion solution has twice as many."""
+    nonsmooth_time_tail_fraction: float = 0.03
+    """Tail in time over the tail in space."""
+    max_nonsmooth_windows: int = 120
+    """Number of windows below which the tail in time is enforced. A plucked string has an error of 2e-3 over
+    a period, in 1 s."""
 
     # -- one window --
-    contraction: float = 0.5
-    """Steps that shrink less ask for a matrix nearer to the solution."""
-    krylov_steps: int = 60
-    krylov_left: tuple[float, float] = (1e-3, 1e-11)
-    """What Krylov's steps leave, of what is not linear and of what is …"""
-    krylov_lost: float = 0.3
-    """… and more than that is nothing: a shorter window is nearer to the identity."""
+    max_contraction: float = 0.5
+    """Ratio of Newton steps above which the Jacobian is recomputed."""
+    max_krylov_steps: int = 60
+    min_krylov_tolerance: tuple[float, float] = (1e-3, 1e-11)
+    """Smallest relative tolerance of the Krylov iteration, for nonlinear and for linear equations."""
+    max_krylov_residual: float = 0.3
+    """Relative residual above which the Krylov iteration has failed; a shorter window is closer to the
+    identity."""
 
 
-LINES = LineThresholds()
+COLLOCATION = CollocationThresholds()
 
 
 @dataclass(frozen=True)
-class RoomThresholds:
-    """What an evolution on any shape (`search.evolutions.rooms`) decides by."""
+class GalerkinThresholds:
+    """Thresholds of time stepping with a Galerkin method in space (`evolutions.galerkin`)."""
 
     # -- functions --
-    first: int = 8
-    """The first degree …"""
-    more: float = 1.25
-    """… and the next one, over the last: each costs four times as much."""
-    second: dict[int, float] = field(default_factory=lambda: {3: 1.15, 4: 1.0})
-    """The degree of the second solution over the first, by the number of coordinates, and two more."""
-    most: int = 2000
-    """Functions of all unknowns: they take some ten seconds to factor."""
-    corner_power: float = 14.0
-    """The highest power at a corner: an L-shape's first tone is off by 3e-6 at degree 20, by 2e-8 at 28, both
-    with powers to 12 and to 16."""
-    weakest: float = 4.0
-    """A first power at a corner above which polynomials do without it."""
-    dependent: float = 1e-10
-    """What is left of a function beside others, of itself, that makes it dependent: rounding over it is how
-    far the functions are from orthonormal, and 1e-6 will do."""
+    first_degree: int = 8
+    degree_growth: float = 1.25
+    """Ratio of consecutive degrees; each costs four times as much as the last."""
+    companion_degree_ratio: dict[int, float] = field(default_factory=lambda: {3: 1.15, 4: 1.0})
+    """Degree of the companion solution over the first, plus two, by the number of coordinates."""
+    max_columns: int = 2000
+    """Largest number of functions of all unknowns; their factorization takes about ten seconds."""
+    max_corner_power: float = 14.0
+    """Highest power of corner functions. The first mode of an L-shape has an error of 3e-6 at degree 20 and
+    2e-8 at 28, both with powers up to 12 and up to 16."""
+    max_first_corner_power: float = 4.0
+    """Corners whose lowest noninteger power is higher are resolved by polynomials alone."""
+    dependence_tolerance: float = 1e-10
+    """Relative remainder below which a function is dependent on others. Rounding over it is the deviation
+    from orthonormality, for which 1e-6 suffices."""
 
     # -- points --
-    spare: dict[int, int] = field(default_factory=lambda: {3: 8, 4: 2})
-    """Nodes of a rule along a side, beyond the degree, by the number of coordinates."""
-    dense: float = 1.5
-    """Points inside per function, at least."""
-    unfelt: float = 1e-2
-    """Of the most that functions have at the walls: those of less are left to the equations. With 1e-5 what
-    is left over at the walls of a spline comes back 100 times larger inside, with 1e-1 waves there grow by
-    1 % in a unit of time; with 1e-2 errors are those of the best approximation, and nothing grows."""
+    extra_quadrature_nodes: dict[int, int] = field(default_factory=lambda: {3: 8, 4: 2})
+    """Nodes of a quadrature rule per direction beyond the degree, by the number of coordinates."""
+    min_points_per_function: float = 1.5
+    """Interior points per function, at least."""
+    boundary_rank_tolerance: float = 1e-2
+    """Boundary functionals below this fraction of the largest are left to the equations. At 1e-5, the
+    boundary residual of a spline comes back 100 times larger in the interior; at 1e-1, waves at the boundary
+    grow by 1 % per unit of time; at 1e-2, errors are those of the best approximation and nothing grows."""
 
     # -- windows --
-    begun: float = 0.3
-    """What is left out at the start, of what windows may leave."""
-    residual: float = 30.0
-    """What the equations may leave between the points, in units of tol: the second solution has the say."""
-    shortest: float = 2e-4
-    """The first window of a beginning that does not fit, of the whole time; the next are as long as that is
-    ago."""
-    layered: int = 650
-    """Functions where the beginning does not fit: the more, the sooner it is resolved. A disc at 1 whose rim
-    is suddenly 0 is, with 630 of them, from 1.3 % of its time on."""
+    initial_tail_fraction: float = 0.3
+    """Tail of the initial data over the tail tolerance."""
+    residual_tolerance_factor: float = 30.0
+    """Tolerance of the residual between the points in units of tol; the companion solution decides."""
+    layer_first_length: float = 2e-4
+    """First window after incompatible data as a fraction of the duration; the next are as long as the time
+    since the start."""
+    layer_columns: int = 650
+    """Number of functions for incompatible data: the more, the sooner they are resolved. A disc at 1 whose
+    boundary value jumps to 0 is resolved, with 630 functions, from 1.3 % of the duration on."""
 
 
-ROOMS = RoomThresholds()
-
-
-@dataclass(frozen=True)
-class WayThresholds:
-    """Which way an evolution is followed (`search.evolutions.ways`), and what it usually takes."""
-
-    quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})
-    """Seconds that windows on a box take until the tolerance is met, roughly, …"""
-    roomy: dict[int, float] = field(default_factory=lambda: {3: 6.0, 4: 30.0})
-    """… and those on any shape."""
-    functions: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 24})
-    """Of a cell on a line, for a loose and a tight tolerance."""
-    moments: dict[bool, int] = field(default_factory=lambda: {False: 8, True: 10})
-    """Of a window, for a loose and a tight tolerance."""
-    many: int = 12
-    """Moments where a matrix serves for long: of a linear evolution, or on a ring, where each wave has
-    its own. A wave to t = 10 takes 27 windows instead of 95, a breather over ten periods 73 instead of
-    149."""
-    on_the_way: float = 1e-3  # of the time: what stops before has not begun
-    tail: float = 0.03
-    """Of the tolerance: a third of it costs a tenth more windows, and a second run twice as many."""
-
-
-WAYS = WayThresholds()
+GALERKIN = GalerkinThresholds()
 
 
 @dataclass(frozen=True)
-class FollowingThresholds:
-    """When windows are stopped, and where two solutions are compared (`search.evolutions.plan`)."""
+class TimeDiscretizationThresholds:
+    """Cost and size of the time discretizations (`evolutions.time_discretizations`)."""
 
-    first: float = 0.6
-    """Of what is left of the time limit: then a solution is stopped. Without the second one, which takes
-    about as long, nothing is known of the error."""
-    times: int = 6  # places in each window and cell where two solutions are compared
-    share: float = 0.4  # … for each of its functions
-    most: int = 20_000  # … and in all windows at most
-    near: float = 4.0
-    """Digits of a box: so close to a singular corner half of the places in it are. Without them u_t = Δu + 1
-    on a square had an estimate of 0.8 of its error …"""
-    cornered: int = 8  # … and so many times as many places there as elsewhere: with as many, of 1.1
-    compared: int = 1_000_000_000
-    """Places times functions of a window at which residuals are looked at, and two solutions compared: 20,000
-    places took 1.5 s for a spark in a cube, whose windows took 0.7 s until then."""
-    later: tuple[float, ...] = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)
-    """Times the layer: from when on an estimate may be promised."""
+    collocation_seconds: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})
+    """Rough run time with collocation in space, by the number of coordinates."""
+    galerkin_seconds: dict[int, float] = field(default_factory=lambda: {3: 6.0, 4: 30.0})
+    """Rough run time with a Galerkin method in space, by the number of coordinates."""
+    functions_per_cell: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 24})
+    """Functions of a cell of an interval, for a loose and a tight tolerance."""
+    collocation_times: dict[bool, int] = field(default_factory=lambda: {False: 8, True: 10})
+    """Collocation times of a window, for a loose and a tight tolerance."""
+    many_collocation_times: int = 12
+    """Collocation times of a window if matrix factors are reused for long: for linear evolutions, or with one
+    small matrix per Fourier mode. A wave up to t = 10 takes 27 windows instead of 95, a breather over ten
+    periods 73 instead of 149."""
+    min_progress: float = 1e-3
+    """Fraction of the duration that must be reached for a partial trajectory to be useful."""
+    tail_fraction: float = 0.03
+    """Tail tolerance over tol: a third of it costs a tenth more windows, a second run twice as many."""
 
 
-FOLLOWING = FollowingThresholds()
+TIME_DISCRETIZATIONS = TimeDiscretizationThresholds()
+
+
+@dataclass(frozen=True)
+class WindowStrategyThresholds:
+    """Time budget and comparison points of the strategy for evolutions (`evolutions.strategy`)."""
+
+    first_solution_time_share: float = 0.6
+    """Fraction of the remaining time after which the first solution is stopped: the companion solution takes
+    about as long, and without it there is no error estimate."""
+    min_points_per_cell: int = 6
+    """Comparison points in each window and cell, at least."""
+    points_per_function: float = 0.4
+    """Comparison points per function."""
+    max_points: int = 20_000
+    """Comparison points in all windows, at most."""
+    corner_digits: float = 4.0
+    """Half of the points of a box are graded towards a singular corner, down to 10^-this of its size. Without
+    them, the estimate for u_t = Δu + 1 on a square was 0.8 of the error."""
+    corner_point_factor: int = 8
+    """Points of a box at a corner over those of other boxes: with as many as elsewhere, that estimate was 1.1
+    of the error."""
+    max_evaluations: int = 1_000_000_000
+    """Comparison points times functions of a window, at most: 20,000 points took 1.5 s for a spark in a cube
+    whose windows took 0.7 s."""
+    layer_extension_factors: tuple[float, ...] = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)
+    """Factors by which a layer is extended until the two solutions agree after it."""
+
+
+WINDOW_STRATEGY = WindowStrategyThresholds()

@@ -1,4 +1,4 @@
-"""What decides which functions corners bring."""
+"""Thresholds of singular functions at corners, holes and interfaces."""
 
 from __future__ import annotations
 
@@ -6,65 +6,86 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class CorneredThresholds:
-    """Functions of corners in cells (`search.singular.cornered`)."""
+class CellCornerThresholds:
+    """Corner functions in cells (`adaptive.singular.cell_corners`)."""
 
-    above: float = 2.0  # degrees above the first: what is less is taken out everywhere
-    highest: float = 8.0  # degree of what is added in the cell of a corner
-
-
-CORNERED = CorneredThresholds()
-
-
-@dataclass(frozen=True)
-class WedgedThresholds:
-    """Functions at corners of systems, and where materials meet (`search.singular.wedged`)."""
-
-    highest: float = 36.0  # degree, of a linear system …
-    highest_bent: float = 12.0  # … of one that is not …
-    highest_joined: float = 32.0  # … and where materials meet
-    rich_angles: int = 20  # of points that are fitted, where there are polynomials of the angle
-    most: int = 12  # corners: more are none
-    close: float = 0.25  # of its size: as close a piece has the functions of a point beyond a seam
+    global_degree_range: float = 2.0
+    """Degrees above the first one up to which functions are used in all cells."""
+    max_local_degree: float = 8.0
+    """Degree of the functions that are added in the cell of a corner."""
 
 
-WEDGED = WedgedThresholds()
+CELL_CORNERS = CellCornerThresholds()
 
 
 @dataclass(frozen=True)
-class EnrichThresholds:
-    """Functions beside waves (`search.singular.enrich`)."""
+class CornerFunctionThresholds:
+    """Corners of systems, and points where materials meet (`adaptive.singular.system_corners`)."""
 
-    strong: float = 1.0 - 1e-6  # a first power below this makes fluxes infinite: waves alone are not tried
-    most_corners: int = 24  # corners, the strongest first
-    levels: int = 12  # held-out points towards a corner, at so many distances …
-    angles: int = 5  # … and angles
-    beside: float = 1e-9  # of the domain: points as close to a corner are moved away
-    left: tuple[float, ...] = (8.0, 12.0, 18.0, 26.0, 33.0, 41.0)
-    """E^-left is left out around holes, attempt after attempt."""
-    corners: tuple[int, ...] = (500, 1000, 2000, 4000)  # functions at all corners together
-    least_share: float = 0.1  # of the highest power: fewer functions than that share of it are no basis
-    summed: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 40})
-    """Halvings towards a corner: 20 integrate r^(1/2) to rounding; the pressure of a system may be
-    1/r."""
-    in_box: tuple[int, int] = (36, 1000)
-    """Points of a rule inside the smallest boxes, and more in one that is the whole domain."""
-    held: float = 6.0  # points that judge each rim are those of e^-6
+    max_degree: float = 36.0
+    """Degree for a linear system, …"""
+    max_degree_nonlinear: float = 12.0
+    """… for a nonlinear one, and …"""
+    max_degree_junction: float = 32.0
+    """… where materials meet."""
+    lower_order_angles: int = 20
+    """Angles of fitted points where lower-order terms add polynomials of the angle."""
+    max_corners: int = 12
+    """With more corners, no corner functions are used."""
+    max_relative_distance: float = 0.25
+    """Relative to the subdomain: one that is closer to a singular point beyond an artificial interface gets
+    its functions."""
 
 
-ENRICH = EnrichThresholds()
+SYSTEM_CORNERS = CornerFunctionThresholds()
 
 
 @dataclass(frozen=True)
-class PiecedThresholds:
-    """Pieces of several materials (`search.pieces.pieced`)."""
+class EnrichmentThresholds:
+    """Singular functions added to random features (`adaptive.singular.enrichment`)."""
 
-    share: float = 0.5
-    """Functions in the mirror of a gap, and waves in an inclusion, over the waves of the piece outside: as
-    many in each of five inclusions as outside gave a hundred times the residual."""
-    digits: float = 14.0  # e^-14 is left out around inclusions at first …
-    per_doubling: float = 7.0  # … and e^-7 of that with twice as many waves
-    whole: float = 1e-6  # relative: pieces of an integral make up the whole of it
+    max_strong_power: float = 1.0 - 1e-6
+    """A first power below this makes fluxes infinite: random features alone are not tried."""
+    max_corners: int = 24
+    """Corners, the strongest first."""
+    validation_levels: int = 12
+    """Distances of held-out points from a corner, and …"""
+    validation_angles: int = 5
+    """… their angles."""
+    corner_offset: float = 1e-9
+    """Relative to the domain: points that are closer to a corner are dropped or moved."""
+    hole_exponents: tuple[float, ...] = (8.0, 12.0, 18.0, 26.0, 33.0, 41.0)
+    """Truncation e^-x of the functions around holes, by refinement."""
+    max_corner_functions: tuple[int, ...] = (500, 1000, 2000, 4000)
+    """Functions of all corners together, by refinement."""
+    min_power_share: float = 0.1
+    """Smallest share of the highest power to which corner functions are reduced."""
+    integral_levels: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 40})
+    """Halvings towards a corner in a quadrature rule: 20 integrate r^(1/2) to rounding; the pressure of a
+    system (True) may behave as 1/r."""
+    integral_points: tuple[int, int] = (36, 1000)
+    """Quadrature points in the smallest boxes, and additional ones in a box that is the whole domain."""
+    validation_hole_exponent: float = 6.0
+    """Truncation e^-x that determines the validation points on the boundary of a hole."""
 
 
-PIECED = PiecedThresholds()
+ENRICHMENT = EnrichmentThresholds()
+
+
+@dataclass(frozen=True)
+class SubdomainThresholds:
+    """Subdomains of several materials (`adaptive.subdomains.subdomain_problem`)."""
+
+    inclusion_share: float = 0.5
+    """Functions mirrored at a cavity, and random features in an inclusion, relative to the random features of
+    the surrounding subdomain: as many in each of five inclusions as outside gave a hundred times the
+    residual."""
+    initial_hole_exponent: float = 14.0
+    """Truncation e^-x of the functions around inclusions in the first candidate, and …"""
+    hole_exponent_per_doubling: float = 7.0
+    """… its increase with each doubling of the random features."""
+    integral_tolerance: float = 1e-6
+    """Relative: the integrals over the subdomains must add up to that over the domain."""
+
+
+SUBDOMAINS = SubdomainThresholds()

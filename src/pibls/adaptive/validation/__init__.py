@@ -1,1 +1,1 @@
-"""How far off a solution is, and where that is looked for."""
+"""Validation of candidates: held-out points, error estimate, conditioning, scan of the data."""

@@ -1,4 +1,4 @@
-r"""u ≈ ũ: two solutions of a problem, or what two widths found of one, compared."""
+r"""Comparison of two candidates of a problem."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from pibls.adaptive.candidate import Attempt
-from pibls.adaptive.validation.context import Bench
-from pibls.adaptive.validation.estimate import ErrorEstimate, compare, estimated
+from pibls.adaptive.candidate import Candidate
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.adaptive.validation.estimate import ErrorEstimate, compare, error_from_difference
 
 
-def compared(bench: Bench, now: Attempt, second: Attempt, *, chosen: bool) -> ErrorEstimate:
-    """The error by a second solution; where nothing was ``chosen`` yet by held-out points, at these."""
-    region, inside = next(iter(bench.held_out.items()))
-    others = chosen or bench.pieced is not None or bench.evolution is not None
-    if others or not region.is_inside:
-        return compare(now.function, second.function, bench.lowered.unknowns, bench.where)
-    difference = now.values - bench.held_values(*second.function)
-    even = difference[:, : len(inside) - len(bench.narrow)]
-    found = estimated(difference, even, now.sizes, bench.where_held)
+def compare_candidates(
+    context: ValidationContext, now: Candidate, second: Candidate, *, chosen: bool
+) -> ErrorEstimate:
+    """Estimate the error from a second candidate, at the held-out points if nothing was selected by them."""
+    region, inside = next(iter(context.held_out.items()))
+    others = chosen or context.subdomains is not None or context.evolution is not None
+    if others or not region.is_interior:
+        return compare(now.function, second.function, context.compiled.unknowns, context.comparison_points)
+    difference = now.values - context.values_at_held_out(*second.function)
+    even = difference[:, : len(inside) - len(context.narrow_data_points)]
+    found = error_from_difference(difference, even, now.magnitudes, context.comparison_at_held_out)
     return replace(found, pair=(now.function, second.function))
 
 
-def are_the_same(now: Attempt, last: Attempt, settled: float) -> bool:
-    """Whether two widths found the same function, with which the equations hold nowhere."""
-    if abs(math.log(now.relative / max(last.relative, 1e-300))) >= settled:
+def are_same_function(now: Candidate, last: Candidate, settled: float) -> bool:
+    """Whether two candidates are the same function, with a large residual everywhere."""
+    if abs(math.log(now.relative_residual / max(last.relative_residual, 1e-300))) >= settled:
         return False
     moved = np.abs(now.values - last.values).max(axis=1)
     worst = max(now.residuals.values(), key=lambda n: n.relative)
-    return worst.rms > 0.1 * worst.max and bool(np.all(moved <= settled * now.sizes))
+    return worst.rms > 0.1 * worst.max and bool(np.all(moved <= settled * now.magnitudes))

@@ -1,7 +1,7 @@
-r"""min ‖J w‖ over functions with u(x) = 1: how firmly a problem holds its solution.
+r"""Coercivity min ‖J w‖ over functions with u(x) = 1, and the effect of rounding on the solution.
 
-Where that is nothing, the problem leaves something undetermined; where it is little, rounding moves the
-solution by much: near a resonance two solutions may agree far better than either is right.
+A coercivity of zero means that the problem is under-determined. If it is small, rounding errors are
+amplified: near a resonance two solutions may agree far better than either is accurate.
 """
 
 from __future__ import annotations
@@ -12,106 +12,126 @@ from typing import Any, cast
 
 import numpy as np
 
-from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import Norms
 from pibls.arrays import Array
 from pibls.assembly.even_odd import EvenOddSystem
-from pibls.assembly.judging import residuals_at
+from pibls.assembly.scaled_residuals import residuals_at
+from pibls.assembly.shared_coefficients import SharedCoefficientSystem
 from pibls.assembly.system import System
-from pibls.assembly.tied import TiedSystem
 from pibls.linalg import RidgeQR
 from pibls.linalg.matrix import Matrix, as_matrix, is_finite
-from pibls.linalg.protocol import Levered, levered
+from pibls.linalg.protocol import LeverageFactorization, as_leverage_factorization
 from pibls.nonlinear import Outcome
-from pibls.spaces import Space, Whole
+from pibls.spaces import SingleDomainSpace, Space
 
-_PROBES = 24
-_ASIDE = 4e-15
-"""A rounding of a place, as a share of its distance to the middle."""
+_SAMPLE_POINTS = 24
+_POSITION_ROUNDING = 4e-15
+"""Rounding of a coordinate, relative to its distance from the centre."""
 _EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Probed:
-    """How firmly a problem holds its solution."""
+class Conditioning:
+    """Coercivity of a problem at its solution, and the effect of rounding."""
 
-    stiffness: float
-    """The least residual that a change of the solution by 1 somewhere causes."""
+    coercivity: float
+    """The smallest residual caused by a change of the solution by 1 at some point."""
     rounding: Array = field(default_factory=lambda: np.zeros(1))
-    """How far rounding in the terms of the equations moves each unknown."""
+    """Change of each unknown by rounding errors in the terms of the equations."""
 
 
-UNPROBED = Probed(np.inf)
+UNKNOWN_CONDITIONING = Conditioning(np.inf)
 
 
-def probed_at(
-    bench: Bench, system: System | TiedSystem | EvenOddSystem, outcome: Outcome, key: int, *, exactly: bool
-) -> Probed:
-    """What is known at a solution, from the factors that it was found with; ``exactly``: from its own.
+def conditioning_at(
+    context: ValidationContext,
+    system: System | SharedCoefficientSystem | EvenOddSystem,
+    outcome: Outcome,
+    key: int,
+    *,
+    exactly: bool,
+) -> Conditioning:
+    """Return the conditioning at a solution, from the factors of its solve or ``exactly`` from new ones.
 
-    Those of a nonlinear solve that ended early are cut off: what they find soft is looked at exactly.
+    Factors of a nonlinear solve that ended early are truncated: a small coercivity is computed again exactly.
     """
-    found_with = levered(outcome.factors)
+    found_with = as_leverage_factorization(outcome.factors)
     if system.is_linear and found_with is not None:
-        return probed(bench, system, found_with, outcome.w, key)
+        return compute_conditioning(context, system, found_with, outcome.w, key)
     J, _ = system.linearise(system.values(outcome.w))
     if not is_finite(J):
-        return UNPROBED
+        return UNKNOWN_CONDITIONING
     known = None if exactly else found_with
-    found = probed(bench, system, _factors(J, known), outcome.w, key)
-    if system.is_linear or exactly or found.stiffness > bench.limits.suspect:
+    found = compute_conditioning(context, system, _factors(J, known), outcome.w, key)
+    if system.is_linear or exactly or found.coercivity > context.thresholds.min_coercivity:
         return found
-    return probed(bench, system, _factors(J, None), outcome.w, key)
+    return compute_conditioning(context, system, _factors(J, None), outcome.w, key)
 
 
-def probed(
-    bench: Bench, system: System | TiedSystem | EvenOddSystem, factors: Levered, w: Array, key: int
-) -> Probed:
-    """min over places x of 1/‖R⁻ᵀφ(x)‖, rows of unit length, and Σᵢ|∂u/∂rᵢ| ε|terms| where that is least.
+def compute_conditioning(
+    context: ValidationContext,
+    system: System | SharedCoefficientSystem | EvenOddSystem,
+    factors: LeverageFactorization,
+    w: Array,
+    key: int,
+) -> Conditioning:
+    """Return min 1/‖R⁻ᵀφ(x)‖ over points x, for rows of unit length, and Σᵢ|∂u/∂rᵢ| ε|terms| there.
 
-    Where a condition is missing, some function costs nothing, and only rounding keeps it from being zero.
+    If a condition is missing, some function has no residual, and the minimum is zero up to rounding.
     """
-    space: Whole = system.space
-    # Points that were drawn at random are as random if every so many of them is taken.
-    X = bench.where.all[key % _PROBES :: max(len(bench.where.all) // _PROBES, 1)][:_PROBES]
-    zero = (0,) * bench.lowered.dimension
-    # The functions of a piece are asked for only there: beyond it nothing determines them.
-    places = [X] * len(space.bases) if bench.pieced is None else bench.pieced.probes(X)
-    least, softest = np.inf, []
-    for k, mine in enumerate(places):
-        if not len(mine):
+    space: SingleDomainSpace = system.space
+    # A regular subset of random points is random too.
+    X = context.comparison_points.all[
+        key % _SAMPLE_POINTS :: max(len(context.comparison_points.all) // _SAMPLE_POINTS, 1)
+    ][:_SAMPLE_POINTS]
+    zero = (0,) * context.compiled.dimension
+    # Functions of a subdomain are evaluated only there: elsewhere they are undetermined.
+    places = [X] * len(space.bases) if context.subdomains is None else context.subdomains.points_by_unknown(X)
+    coercivity, least_determined = np.inf, []
+    for k, points in enumerate(places):
+        if not len(points):
             continue
-        values = np.zeros((len(mine), space.columns))
-        values[:, space.slices[k]] = space.bases[k].jets(mine, [zero])[0]
-        values = system.tied(values)
-        levers = factors.leverage(values)
-        worst = int(np.argmax(levers))
-        least = min(least, 1.0 / float(levers[worst]))
-        softest.append(values[worst])
-    if least > bench.limits.firm or len(softest) < len(places):
-        return Probed(least)
-    return Probed(least, _EPS * factors.influence(np.array(softest), system.terms(w)))
+        values = np.zeros((len(points), space.columns))
+        values[:, space.slices[k]] = space.bases[k].jets(points, [zero])[0]
+        values = system.merge_columns(values)
+        leverages = factors.leverage(values)
+        index = int(np.argmax(leverages))
+        coercivity = min(coercivity, 1.0 / float(leverages[index]))
+        least_determined.append(values[index])
+    if coercivity > context.thresholds.min_safe_coercivity or len(least_determined) < len(places):
+        return Conditioning(coercivity)
+    return Conditioning(
+        coercivity, _EPS * factors.influence(np.array(least_determined), system.term_magnitudes(w))
+    )
 
 
-def _factors(J: Matrix, known: Levered | None) -> Levered:
-    """The factors of J: the known ones where they serve."""
+def _factors(J: Matrix, known: LeverageFactorization | None) -> LeverageFactorization:
+    """Return the factors of J: the known ones if there are any."""
     made: Any = RidgeQR().factor(J) if known is None else known
-    return cast("Levered", made.factored() if as_matrix(J).is_streamed and known is None else made)
+    return cast(
+        "LeverageFactorization",
+        made.factored_triangle() if as_matrix(J).is_streamed and known is None else made,
+    )
 
 
-def left_over(bench: Bench, space: Space, w: Array, residuals: Mapping[str, Norms]) -> float:
-    """max|r(w)| / max|r(0)|: the share of the data that a solution leaves unexplained.
+def unexplained_share(
+    context: ValidationContext, space: Space, w: Array, residuals: Mapping[str, Norms]
+) -> float:
+    """Return max|r(w)| / max|r(0)|: the share of the data that a solution leaves unexplained.
 
-    Next to the terms of a runaway solution any residual is small; next to the data it is not. Data that are
-    rounding, sin(πx) at x = 1, change altogether where the place does by a rounding: nothing is left of them.
+    Relative to the terms of an unbounded solution any residual is small; relative to the data it is not. Data
+    that are zero up to rounding, as sin(πx) at x = 1, change completely with a rounding of x and are ignored.
     """
     beside = {
-        region: replace(p, sites=tuple(X + _ASIDE * (bench.box.mean(axis=1) - X) for X in p.sites))
-        for region, p in bench.held_out.items()
+        region: replace(
+            p, sites=tuple(X + _POSITION_ROUNDING * (context.box.mean(axis=1) - X) for X in p.sites)
+        )
+        for region, p in context.held_out.items()
     }
     given, near = (
-        residuals_at(bench.lowered, points, space, np.zeros_like(w), bench.box)[0]
-        for points in (bench.held_out, beside)
+        residuals_at(context.compiled, points, space, np.zeros_like(w), context.box)[0]
+        for points in (context.held_out, beside)
     )
     sizes = {
         name: float(np.abs(there.values).max(initial=0.0))

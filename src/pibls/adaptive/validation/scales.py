@@ -1,8 +1,8 @@
-r"""|e_k| ≤ tol·s_k: what the error of each unknown is measured against.
+r"""Scales s_k of the unknowns in the error criterion |e_k| ≤ tol·s_k.
 
-An unknown is measured against its own size. One that is zero, to within what the others allow, has no size
-of its own; its equation says how large it would be if its strongest term balanced the largest one. Where
-nothing drives it, v'' = v with v = 0 at both ends, its own equation says nothing, and the others do.
+The scale of an unknown is max|u_k|. An unknown that is zero relative to the others gets the magnitude at
+which its strongest term would balance the largest term of its equation. If no data drive it, as in v'' = v
+with v = 0 at both ends, its scale follows from the other unknowns.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from collections.abc import Callable, Collection
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.assembly.known import Known
 from pibls.assembly.points import PointSet
-from pibls.problem.forms.lowering import LoweredProblem, Residual
+from pibls.assembly.residual_coefficients import ResidualCoefficients
+from pibls.problem.forms.compilation import CompiledProblem, Residual
 from pibls.spaces import Space
 
 
-def idle_unknowns(lowered: LoweredProblem, known: Callable[[Residual], Known]) -> frozenset[int]:
-    """Unknowns of which zero is all that is asked for.
+def undriven_unknowns(
+    compiled: CompiledProblem, known: Callable[[Residual], ResidualCoefficients]
+) -> frozenset[int]:
+    """Return the unknowns that are zero whatever the others are.
 
-    Zero solves as many equations as they are, whatever the others may be, and nothing that is said of
-    them alone contradicts.
-    A term whose coefficient is zero everywhere, as a parameter may be, says nothing about its unknown.
+    Zero satisfies as many equations as there are such unknowns, and all conditions on them alone. A term
+    whose coefficient is zero everywhere, such as a parameter with the value zero, is ignored.
     """
-    together: dict[object, list[Known]] = {}
-    for i, r in enumerate(lowered.residuals):  # the parts of a sum are one statement
-        together.setdefault(r.name if r.region.is_sum else i, []).append(known(r))
+    together: dict[object, list[ResidualCoefficients]] = {}
+    for i, r in enumerate(compiled.residuals):  # the parts of an integral are one statement
+        together.setdefault(r.name if r.region.is_integral else i, []).append(known(r))
     facts = list(together.values())
     about = [
         {j.unknown for k in parts for j in k.residual.nonlinear}
@@ -41,17 +42,17 @@ def idle_unknowns(lowered: LoweredProblem, known: Callable[[Residual], Known]) -
     ]
 
     def holds(i: int, zero: set[int]) -> bool:
-        return all(holds_for(zero, k) for k in facts[i])
+        return all(holds_for_zero(zero, k) for k in facts[i])
 
     def solved(zero: set[int]) -> list[set[int]]:
-        return [a for i, a in enumerate(about) if facts[i][0].residual.region.is_inside and holds(i, zero)]
+        return [a for i, a in enumerate(about) if facts[i][0].residual.region.is_interior and holds(i, zero)]
 
-    found = set().union(*solved(set(range(lowered.unknowns))))
+    found = set().union(*solved(set(range(compiled.unknowns))))
     while found:
         own = [a & found for a in solved(found)]
         contrary = [a for i, a in enumerate(about) if a <= found and not holds(i, found)]
         if contrary:
-            # One of these is driven: the one without which zero still solves the most equations.
+            # Drop the unknown without which zero still satisfies the most equations.
             found = found - {max(sorted(contrary[0]), key=lambda k: len(solved(found - {k})))}
         elif found == set().union(*own):
             return frozenset(found if len(own) >= len(found) else ())
@@ -60,34 +61,34 @@ def idle_unknowns(lowered: LoweredProblem, known: Callable[[Residual], Known]) -
     return frozenset()
 
 
-def holds_for(zero: Collection[int], known: Known) -> bool:
-    """Whether a statement holds where these unknowns are zero, whatever the others are."""
+def holds_for_zero(zero: Collection[int], known: ResidualCoefficients) -> bool:
+    """Whether a statement holds if these unknowns are zero, whatever the others are."""
     r, X = known.residual, known.points.sites[0]
     anything = np.linspace(0.7, 1.3, len(X))
-    bent = [0.0 * anything if j.unknown in zero else anything for j in r.nonlinear]
+    nonlinear_values = [0.0 * anything if j.unknown in zero else anything for j in r.nonlinear]
     with np.errstate(all="ignore"):
-        rest = r.rest(X, known.points.normals, known.data, np.array(bent).reshape(-1, len(X)))
+        rest = r.rest(X, known.points.normals, known.data, np.array(nonlinear_values).reshape(-1, len(X)))
     others = [c for j, c in zip(r.linear, known.coefficients, strict=True) if j.unknown not in zero]
     return not rest.any() and not np.any(others)
 
 
-def natural_sizes(
-    equations: LoweredProblem,
+def balanced_magnitudes(
+    equations: CompiledProblem,
     space: Space,
     w: Array,
     X: Array,
     half: Array,
     idle: frozenset[int] = frozenset(),
 ) -> Array:
-    """How large each unknown would be if its strongest term balanced the largest of its equation."""
+    """Return the magnitude of each unknown at which its strongest term balances the largest term."""
     out = np.full(equations.unknowns, np.inf)
     points = PointSet((X,), np.zeros_like(X))
     wanted = tuple(dict.fromkeys(j for r in equations.residuals for j in (*r.linear, *r.nonlinear)))
     found = dict(zip(wanted, space.values((X,), wanted, w), strict=True))
     for r in equations.residuals:
-        jets = r.jets
-        known = Known.of(r, points)
-        if idle and holds_for(idle, known):
+        jets = r.derivatives
+        known = ResidualCoefficients.of(r, points)
+        if idle and holds_for_zero(idle, known):
             continue
         values = np.array([found[j] for j in jets]).reshape(len(jets), -1)
         k = len(r.linear)
@@ -102,6 +103,6 @@ def natural_sizes(
     return np.where(np.isfinite(out), out, 0.0)
 
 
-def measured_against(sizes: Array, natural: Array, tol: float) -> Array:
-    """The size of each unknown, or where it is as good as zero, the size that its equation gives it."""
+def error_scales(sizes: Array, natural: Array, tol: float) -> Array:
+    """Return max|u| of each unknown, or its balanced magnitude if max|u| is negligible."""
     return np.where(sizes > 10.0 * tol * natural, sizes, np.maximum(sizes, natural))

@@ -1,1 +1,1 @@
-"""Corners of a plane domain: what clashes there, and which powers solutions have."""
+"""Corners of plane domains: compatibility of conditions, and exponents of singular solutions."""

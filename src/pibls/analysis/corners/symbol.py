@@ -1,12 +1,13 @@
-r"""A(∂) u = 0, of constant coefficients and one degree: what a system of equations is close to a point.
+r"""Principal symbol A(∂) of a system with constant coefficients, and its homogeneous solutions in the plane.
 
-Each unknown and each equation has a weight, such that A_ij is homogeneous of the degree s_i + t_j: Stokes'
-velocities have 2 and its pressure 1. With the roots μ of det A(1, μ), of which those above the real line are
-half as many as the degree of the determinant, all solutions of one degree are made of
+Each unknown and each equation has a weight such that A_ij is homogeneous of degree s_i + t_j
+(Douglis-Nirenberg): for Stokes flow 2 for the velocities and 1 for the pressure. With the roots μ of det A(1,
+μ) in the upper half plane, half as many as the degree of the determinant, all solutions of one degree are
+combinations of
 
     u_i = ∂_μᵏ [adj A(1, μ)_ij (x + μy)^(α + d_i)],  k below the multiplicity of μ,
 
-and their conjugates: z̄ z^(α - 1) beside z^α where a root is double, as that of the biharmonic equation is.
+and their conjugates: z̄ z^(α - 1) in addition to z^α for a double root, as in the biharmonic equation.
 """
 
 from __future__ import annotations
@@ -23,55 +24,64 @@ from pibls.analysis.thresholds import SYMBOL
 from pibls.arrays import MultiIndex
 
 Row = Mapping[tuple[int, MultiIndex], float]
-"""Σ c ∂^α u_k: the coefficients by (k, α)."""
+"""Coefficients c of Σ c ∂^α u_k, by (k, α)."""
 
-_GENERIC = 0.8137 + 0.271j  # a degree at which nothing happens to be dependent
+_GENERIC = 0.8137 + 0.271j  # a generic degree, at which no families are accidentally dependent
 
 Complexes = Any
 """An array of complex numbers."""
 
 
 @dataclass(frozen=True)
-class Member:
-    """∂_μᵏ [a(μ) (x + μy)^(α + d)]: the derivatives of a by μ, (k + 1, unknowns)."""
+class SolutionFamily:
+    """Solutions ∂_μᵏ [a(μ) (x + μy)^(α + d)], with the derivatives of a by μ, (k + 1, unknowns)."""
 
     root: int
-    slopes: Complexes
+    parameter_derivatives: Complexes
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """The solutions of a homogeneous system, by their degree."""
+    """The homogeneous solutions of a system of equations, by degree."""
 
     degrees: tuple[int, ...]
     """d_i: u_i has the degree α + d_i; 0 for the first unknown of the highest weight."""
     roots: tuple[complex, ...]
-    members: tuple[Member, ...]
+    families: tuple[SolutionFamily, ...]
     orders: tuple[int, ...] = ()
-    """Of each equation: ∂^β u_k is of its highest part where |β| - d_k is that much."""
+    """Per equation: ∂^β u_k belongs to its principal part if |β| - d_k equals this order."""
 
     @property
-    def least(self) -> int:
-        """The least whole degree of a solution of finite energy, or as good as that."""
+    def min_degree(self) -> int:
+        """The least integer degree of a solution of (nearly) finite energy."""
         return max((max(self.orders, default=2) + 1) // 2 - 1, 0)
 
     @property
     def depth(self) -> int:
-        """The highest power of z̄, and one more."""
-        return max(len(m.slopes) for m in self.members)
+        """One more than the highest power of z̄."""
+        return max(len(m.parameter_derivatives) for m in self.families)
 
-    def coefficients(self, alpha: Complexes, turns: Sequence[complex]) -> Complexes:
-        """c (α, member, unknown, q) of ζ^(α + d - q) ζ̄^q, where ζ = turn·(x + μy), but for turn^-α."""
+    def coefficients(self, alpha: Complexes, rotations: Sequence[complex]) -> Complexes:
+        """Return c (α, family, unknown, q) of ζ^(α + d - q) ζ̄^q, ζ = turn·(x + μy), up to turn^-α."""
         alpha = np.atleast_1d(np.asarray(alpha, dtype=complex))
         n, top = len(self.degrees), max(self.degrees)
-        out = np.zeros((len(alpha), len(self.members), n, self.depth), dtype=complex)
-        for j, member in enumerate(self.members):
-            mu, turn, k = self.roots[member.root], turns[member.root], len(member.slopes) - 1
+        out = np.zeros((len(alpha), len(self.families), n, self.depth), dtype=complex)
+        for j, family in enumerate(self.families):
+            mu, turn, k = (
+                self.roots[family.root],
+                rotations[family.root],
+                len(family.parameter_derivatives) - 1,
+            )
             for i, d in enumerate(self.degrees):
-                lowered = falling(alpha + top, top - d)
+                lowered = falling_factorial(alpha + top, top - d)
                 for m in range(k + 1):
                     # y^m = ((ζ - ζ̄)/(μ - μ̄))^m
-                    factor = math.comb(k, m) * member.slopes[k - m, i] * lowered * falling(alpha + d, m)
+                    factor = (
+                        math.comb(k, m)
+                        * family.parameter_derivatives[k - m, i]
+                        * lowered
+                        * falling_factorial(alpha + d, m)
+                    )
                     for q in range(m + 1):
                         share = (-1) ** q * math.comb(m, q) / (mu - mu.conjugate()) ** m
                         out[:, j, i, q] += factor * share * turn ** (q - d) * turn.conjugate() ** (-q)
@@ -79,8 +89,8 @@ class Symbol:
 
 
 def symbol_of(rows: Sequence[Row], unknowns: int) -> Symbol | None:
-    """The symbol of as many equations as unknowns; None where they are not elliptic of one degree."""
-    if len(rows) != unknowns or not 0 < unknowns <= SYMBOL.most_unknowns:
+    """Return the symbol of as many equations as unknowns; None if they are not elliptic."""
+    if len(rows) != unknowns or not 0 < unknowns <= SYMBOL.max_unknowns:
         return None
     orders = np.full((unknowns, unknowns), -np.inf)
     for i, row in enumerate(rows):
@@ -107,26 +117,26 @@ def symbol_of(rows: Sequence[Row], unknowns: int) -> Symbol | None:
         return None
     roots = np.roots(det[::-1])
     upper = [complex(z) for z in roots if z.imag > 0]
-    if len(upper) != total // 2 or min(z.imag / abs(z) for z in upper) < SYMBOL.real:
+    if len(upper) != total // 2 or min(z.imag / abs(z) for z in upper) < SYMBOL.min_imaginary_ratio:
         return None
     minors = np.fft.fft(_adjoint(A), axis=0) / SYMBOL.nodes  # coefficients of powers of μ
     clusters = _clusters(upper)
-    members: list[Member] = []
+    families: list[SolutionFamily] = []
     for number, (root, times) in enumerate(clusters):
-        found = _members(minors, root, times, number, tuple(t))
+        found = _families(minors, root, times, number, tuple(t))
         if len(found) != times:
             return None
-        members += found
+        families += found
     degrees = tuple(int(w - max(t)) for w in t)
     orders_of = tuple(int(w + max(t)) for w in s)
-    return Symbol(degrees, tuple(root for root, _ in clusters), tuple(members), orders_of)
+    return Symbol(degrees, tuple(root for root, _ in clusters), tuple(families), orders_of)
 
 
 def _weights(orders: Any) -> tuple[list[int], list[int]] | None:
-    """s and t with s_i + t_j ≥ the order of A_ij, of the least sum; of several, the most equal t."""
+    """Return weights s, t with s_i + t_j ≥ the order of A_ij and least sum; among these the most equal t."""
     n, highest = len(orders), np.max(orders)
     best: tuple[float, int, list[int], list[int]] | None = None
-    if not 0 <= highest <= SYMBOL.highest_weight:
+    if not 0 <= highest <= SYMBOL.max_weight:
         return None
     for t in product(range(int(highest) + 1), repeat=n):
         s = (orders - np.array(t)).max(axis=1)
@@ -139,7 +149,7 @@ def _weights(orders: Any) -> tuple[list[int], list[int]] | None:
 
 
 def _adjoint(A: Complexes) -> Complexes:
-    """adj A of each matrix, also of those without an inverse."""
+    """Return the adjugate of each matrix, also of singular ones."""
     n = A.shape[1]
     out = np.ones_like(A)
     for i, j in product(range(n), repeat=2):
@@ -149,11 +159,11 @@ def _adjoint(A: Complexes) -> Complexes:
 
 
 def _clusters(roots: list[complex]) -> list[tuple[complex, int]]:
-    """Roots with their multiplicities; the mean of a cluster has all digits."""
+    """Return roots with multiplicities; the mean of a cluster is accurate to rounding."""
     out: list[list[complex]] = []
     for z in sorted(roots, key=lambda z: (round(z.real, 6), z.imag)):
         for group in out:
-            if abs(z - np.mean(group)) < SYMBOL.same * max(abs(z), 1.0):
+            if abs(z - np.mean(group)) < SYMBOL.same_root_tol * max(abs(z), 1.0):
                 group.append(z)
                 break
         else:
@@ -166,38 +176,40 @@ def _clusters(roots: list[complex]) -> list[tuple[complex, int]]:
     return found
 
 
-def _members(minors: Any, root: complex, times: int, number: int, t: tuple[int, ...]) -> list[Member]:
-    """As many independent ones as the root has multiplicity."""
+def _families(
+    minors: Any, root: complex, times: int, number: int, t: tuple[int, ...]
+) -> list[SolutionFamily]:
+    """Return as many independent families as the multiplicity of the root."""
     n = minors.shape[1]
     powers = np.arange(len(minors))
     size = np.abs(minors).max()
-    slopes = np.zeros((times, n, n), dtype=complex)
+    parameter_derivatives = np.zeros((times, n, n), dtype=complex)
     for k in range(times):
         fall = np.array([math.perm(int(p), k) if p >= k else 0 for p in powers], dtype=float)
         shifted = np.where(powers >= k, root ** np.maximum(powers - k, 0), 0.0)
-        slopes[k] = np.tensordot(fall * shifted, minors, axes=(0, 0)) / size
-    slopes[np.abs(slopes) < 1e-10] = 0.0
+        parameter_derivatives[k] = np.tensordot(fall * shifted, minors, axes=(0, 0)) / size
+    parameter_derivatives[np.abs(parameter_derivatives) < 1e-10] = 0.0
     degrees = tuple(int(w - max(t)) for w in t)
-    out: list[Member] = []
+    out: list[SolutionFamily] = []
     span = np.empty((0, n * times), dtype=complex)
     for k in range(times):
         for j in range(n):
-            member = Member(number, slopes[: k + 1, :, j])
-            one = Symbol(degrees, (root,), (Member(0, member.slopes),))
+            family = SolutionFamily(number, parameter_derivatives[: k + 1, :, j])
+            one = Symbol(degrees, (root,), (SolutionFamily(0, family.parameter_derivatives),))
             c = np.zeros((n, times), dtype=complex)
             c[:, : k + 1] = one.coefficients(_GENERIC, (1.0 + 0j,))[0, 0]
             vector = c.ravel()
             rest = vector - span.T @ (span.conj() @ vector)
             if np.linalg.norm(rest) > 1e-6 * max(float(np.linalg.norm(vector)), 1e-300) and vector.any():
                 span = np.vstack([span, rest / np.linalg.norm(rest)])
-                out.append(member)
+                out.append(family)
                 if len(out) == times:
                     return out
     return out
 
 
-def falling(p: Complexes, k: int) -> Complexes:
-    """p (p - 1) … (p - k + 1)."""
+def falling_factorial(p: Complexes, k: int) -> Complexes:
+    """Return p (p - 1) … (p - k + 1)."""
     out = np.ones_like(p)
     for i in range(k):
         out = out * (p - i)

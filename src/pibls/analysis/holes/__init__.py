@@ -1,1 +1,1 @@
-"""Holes of a plane domain, and the functions around them."""
+"""Holes of plane domains, and basis functions around them."""

@@ -1,1 +1,1 @@
-"""Rows of evolutions, in space and at the moments of a window, and what inverts them."""
+"""Systems of evolutions: spatial collocation, ordinary differential equations, and their inverses."""

@@ -1,7 +1,7 @@
-r"""F(x⁺, u, ∂u) - F(x⁻, u, ∂u) = s: a flux that is not linear, continuous where a material changes.
+r"""Continuity of nonlinear fluxes across an interface: F(x⁺, u, ∂u) - F(x⁻, u, ∂u) = s.
 
-In k(x) (1 + u²) ∂ₙu it is the product that both sides share; on lines its jets are terms that the statement
-between two cells is not linear in.
+An example is k(x) (1 + u²) ∂ₙu with k discontinuous: the product is continuous. The derivatives in the flux
+are nonlinear terms of the statement between two cells.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.problem.forms.lowering import Residual
+from pibls.problem.forms.compilation import Residual
 
 
 @dataclass(frozen=True)
-class BentFluxes:
-    """Some fluxes at one place, at some times, each on both sides."""
+class NonlinearFluxes:
+    """Fluxes at one point and given times, each on both sides."""
 
     fluxes: tuple[tuple[int, int, Residual], ...]
     """(row, side, F), side 0 below and 1 above."""
     points: tuple[Array, Array] = field(repr=False)
-    """The place at all times, a little below and above."""
-    known: Array = field(repr=False)
-    """What does not depend on the solution, (rows, times)."""
+    """The point at all times, slightly below and above."""
+    given: Array = field(repr=False)
+    """Terms that do not depend on the solution, (rows, times)."""
 
     def _each(self, J: Array) -> Iterator[tuple[int, float, Residual, Array, slice, Array]]:
-        """Row, sign, flux, points, where its jets stand in J, and these."""
+        """Yield row, sign, flux, points, the rows of its derivatives in J, and these derivatives."""
         start = 0
         for row, side, flux in self.fluxes:
             here = slice(start, start + len(flux.linear) + len(flux.nonlinear))
@@ -36,18 +36,18 @@ class BentFluxes:
 
     def rest(self, J: Array) -> Array:
         """(terms, rows, times) ↦ (rows, times)."""
-        out = self.known.copy()
-        for row, sign, flux, X, _, jets in self._each(J):
-            none, data, m = np.zeros_like(X), flux.known_data(X), len(flux.linear)
-            linear = np.sum(flux.coefficients(X, none, data) * jets[:m], axis=0)
-            out[row] += sign * (linear + flux.rest(X, none, data, jets[m:]))
+        out = self.given.copy()
+        for row, sign, flux, X, _, derivatives in self._each(J):
+            none, data, m = np.zeros_like(X), flux.data_function_values(X), len(flux.linear)
+            linear = np.sum(flux.coefficients(X, none, data) * derivatives[:m], axis=0)
+            out[row] += sign * (linear + flux.rest(X, none, data, derivatives[m:]))
         return out
 
-    def slopes(self, J: Array) -> Array:
+    def partials(self, J: Array) -> Array:
         """(terms, rows, times) ↦ (terms, rows, times)."""
         out = np.zeros_like(J)
-        for row, sign, flux, X, here, jets in self._each(J):
-            none, data, m = np.zeros_like(X), flux.known_data(X), len(flux.linear)
-            slopes = (flux.coefficients(X, none, data), flux.partials(X, none, data, jets[m:]))
+        for row, sign, flux, X, here, derivatives in self._each(J):
+            none, data, m = np.zeros_like(X), flux.data_function_values(X), len(flux.linear)
+            slopes = (flux.coefficients(X, none, data), flux.partials(X, none, data, derivatives[m:]))
             out[here, row] = sign * np.concatenate([np.reshape(s, (-1, len(X))) for s in slopes])
         return out

@@ -1,1 +1,1 @@
-"""Systems in cells: one for each cell, and the traces that hold neighbours together."""
+"""Hybridized systems: one system per cell, coupled by traces on the faces."""

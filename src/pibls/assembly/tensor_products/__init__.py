@@ -1,1 +1,1 @@
-"""Steady problems on a box: rows that are products along the axes, and what inverts them."""
+"""Tensor-product systems of steady problems on a box, and their factorizations."""

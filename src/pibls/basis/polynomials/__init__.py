@@ -1,1 +1,1 @@
-"""Polynomials: along a line, in pieces that join smoothly, products of them, with a time."""
+"""Polynomial bases (Chebyshev, splines, tensor products, total degree), quadrature and Radau tables."""

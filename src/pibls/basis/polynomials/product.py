@@ -1,7 +1,7 @@
-r"""a(x) = f_{i₁}(ξ₁) ⋯ f_{i_d}(ξ_d), ξ = (x - centre)/half: products of polynomials, or of whole waves.
+r"""Tensor-product basis f_{i₁}(ξ₁) ⋯ f_{i_d}(ξ_d), ξ = (x - centre)/half.
 
-Along each coordinate the factors are Legendre polynomials P₀, …, P_{n-1}, or, where the solution repeats
-itself, 1, cos πξ, sin πξ, …, sin πKξ: waves with whole wavenumbers are periodic to rounding, with no rows.
+Along each coordinate the factors are Legendre polynomials P₀, …, P_{n-1} or, for a periodic coordinate,
+trigonometric functions 1, cos πξ, sin πξ, …, sin πKξ, which satisfy periodic conditions exactly.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pibls.arrays import Array, MultiIndex, Numbers
 
 
 @lru_cache(maxsize=64)
-def derivative_of(n: int) -> Array:
-    """Coefficients of P'ⱼ in P₀, …, P_{n-1}: P'_j = Σ (2i+1) P_i over i = j-1, j-3, …"""
+def legendre_derivative_matrix(n: int) -> Array:
+    """Return the coefficients of P'ⱼ in P₀, …, P_{n-1}: P'_j = Σ (2i+1) P_i over i = j-1, j-3, …"""
     D = np.zeros((n, n))
     for j in range(n):
         i = np.arange(j - 1, -1, -2)
@@ -27,17 +27,17 @@ def derivative_of(n: int) -> Array:
 
 
 def legendre(s: Array, n: int, order: int = 0) -> Array:
-    """∂^order of P₀, …, P_{n-1} at s, (N, n)."""
+    """Return ∂^order of P₀, …, P_{n-1} at s, (N, n)."""
     table = np.polynomial.legendre.legvander(np.asarray(s), n - 1)
     for _ in range(order):
-        table = table @ derivative_of(n)
+        table = table @ legendre_derivative_matrix(n)
     return np.asarray(table)
 
 
-def waves(s: Array, n: int, order: int = 0) -> Array:
-    """∂^order of 1, cos πs, sin πs, cos 2πs, … at s, (N, n) with odd n."""
+def trigonometric(s: Array, n: int, order: int = 0) -> Array:
+    """Return ∂^order of 1, cos πs, sin πs, cos 2πs, … at s, (N, n) with odd n."""
     most = n // 2
-    # e^{iπks} as products, twice as many at a time: one rounding error for each doubling.
+    # e^{iπks} by repeated doubling of k: one rounding error for each doubling.
     turned = np.empty((len(s), most + 1), dtype=complex)
     turned[:, 0] = 1.0
     turned[:, 1:2] = np.exp(1j * np.pi * np.asarray(s))[:, None]
@@ -55,10 +55,10 @@ def waves(s: Array, n: int, order: int = 0) -> Array:
     return out
 
 
-def wave_sums(u: Array, points: int, order: int = 0) -> Array:
-    """∂^order of Σ u_i f_i, f = 1, cos πs, sin πs, …, at ``points`` ≥ n midpoints of equal parts of [-1, 1].
+def trigonometric_sums(u: Array, points: int, order: int = 0) -> Array:
+    """Return ∂^order of Σ u_i f_i, f = 1, cos πs, sin πs, …, at ``points`` ≥ n equidistant midpoints.
 
-    u is (…, n, m), the result (…, points, m): a Fourier transform instead of a table.
+    u is (…, n, m), the result (…, points, m), computed by a fast Fourier transform.
     """
     n = u.shape[-2]
     k = np.arange(n // 2 + 1)
@@ -69,15 +69,15 @@ def wave_sums(u: Array, points: int, order: int = 0) -> Array:
     return np.asarray(np.fft.irfft(c * turned[:, None], points, axis=-2))
 
 
-_ENTRIES_AT_ONCE = 1 << 19  # sums along the first coordinate that are made before they are used
+_ENTRIES_AT_ONCE = 1 << 19  # entries of intermediate sums along the first coordinate
 
 
 @dataclass(frozen=True)
 class ProductBasis:
-    """``sizes`` factors along each coordinate; those in ``repeated`` are waves."""
+    """``sizes`` factors along each coordinate, trigonometric along the ``periodic_axes``."""
 
     sizes: tuple[int, ...]
-    repeated: tuple[int, ...]
+    periodic_axes: tuple[int, ...]
     centre: Array
     half: Array
 
@@ -86,9 +86,9 @@ class ProductBasis:
         return math.prod(self.sizes)
 
     def factor(self, X: Array, axis: int, order: int) -> Array:
-        """∂^order of the factors along an axis, (N, sizes[axis])."""
+        """Return ∂^order of the factors along an axis, (N, sizes[axis])."""
         s = (X[:, axis] - self.centre[axis]) / self.half[axis]
-        family = waves if axis in self.repeated else legendre
+        family = trigonometric if axis in self.periodic_axes else legendre
         table = family(s, self.sizes[axis], order)
         return table / self.half[axis] ** order if order else table
 
@@ -104,8 +104,8 @@ class ProductBasis:
             out.append(np.asfortranarray(table))
         return out
 
-    def sums(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
-        """∂^α A w for each wanted (α, w), (wanted, N): one coordinate after another, no table is made."""
+    def linear_combinations(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+        """Return ∂^α A w for each wanted (α, w), (wanted, N), by sums over one coordinate after another."""
         out = np.empty((len(wanted), len(X)))
         step = max(_ENTRIES_AT_ONCE * self.sizes[0] // self.size, 1)
         orders = {(axis, order) for alpha, _ in wanted for axis, order in enumerate(alpha)}
@@ -120,34 +120,36 @@ class ProductBasis:
                 out[i, rows] = left[:, 0]
         return out
 
-    def seen_from(self, centre: Array, half: Array) -> ProductBasis:
-        """The same functions of the coordinates (x - centre)/half."""
-        return ProductBasis(self.sizes, self.repeated, (self.centre - centre) / half, self.half / half)
+    def rescaled(self, centre: Array, half: Array) -> ProductBasis:
+        """Return the same functions in the coordinates (x - centre)/half."""
+        return ProductBasis(self.sizes, self.periodic_axes, (self.centre - centre) / half, self.half / half)
 
 
 _ENTRIES = 1 << 21  # coefficients gathered at once
 
 
 @dataclass(frozen=True)
-class Products:
-    """The same products in many cells: all points are evaluated at once, each in its own."""
+class CellProducts:
+    """The same tensor-product functions in many cells; all points are evaluated at once, each in its cell."""
 
     sizes: tuple[int, ...]
-    repeated: tuple[int, ...]
+    periodic_axes: tuple[int, ...]
     centres: Array
     halves: Array
 
     @classmethod
-    def of(cls, bases: Sequence[object]) -> Products | None:
-        """None where they are something else, or not alike."""
+    def of(cls, bases: Sequence[object]) -> CellProducts | None:
+        """Return the common products of the bases, or None if they differ or are of another kind."""
         found = [b for b in bases if isinstance(b, ProductBasis)]
-        if not found or len(found) < len(bases) or len({(b.sizes, b.repeated) for b in found}) > 1:
+        if not found or len(found) < len(bases) or len({(b.sizes, b.periodic_axes) for b in found}) > 1:
             return None
         centres, halves = (np.array([getattr(b, name) for b in found]) for name in ("centre", "half"))
-        return cls(found[0].sizes, found[0].repeated, centres, halves)
+        return cls(found[0].sizes, found[0].periodic_axes, centres, halves)
 
-    def sums(self, X: Array, cells: Numbers, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
-        """∂^α A w for each wanted (α, w), w (cells, functions), of the cell of each point: (wanted, N)."""
+    def linear_combinations(
+        self, X: Array, cells: Numbers, wanted: Sequence[tuple[MultiIndex, Array]]
+    ) -> Array:
+        """Return ∂^α A w, (wanted, N), for wanted (α, w), w (cells, functions), in the cell of each point."""
         out = np.empty((len(wanted), len(X)))
         step = max(_ENTRIES // int(np.prod(self.sizes)), 1)
         for first in range(0, len(X), step):
@@ -160,7 +162,7 @@ class Products:
                 left = w[mine]
                 for axis, order in enumerate(alpha):
                     if (axis, order) not in known:
-                        family = waves if axis in self.repeated else legendre
+                        family = trigonometric if axis in self.periodic_axes else legendre
                         table = family(U[:, axis], self.sizes[axis], order)
                         known[axis, order] = table / half[:, axis, None] ** order if order else table
                     left = left.reshape(len(U), self.sizes[axis], -1)

@@ -1,8 +1,8 @@
-r"""u⁽ᵐ⁾(ξ) = Σᵢ ηᵢ ℓᵢ(ξ): Radau's points on [-1, 1], and the integrals of polynomials that are given there.
+r"""Radau collocation on [-1, 1]: u⁽ᵐ⁾(ξ) = Σᵢ ηᵢ ℓᵢ(ξ) at Radau points, and the integrals of this polynomial.
 
-The last of the s points is the end: a stiff component that has died out stays dead, and what is handed on
-there is exact for polynomials of twice the degree. The highest derivative is the unknown, and everything
-below it an integral, so that the matrices have entries of the order of one, whatever the degree.
+The last of the s points is the end of the interval: the method is stiffly accurate, and the value at the end
+has order 2s - 1. The highest derivative is the unknown and lower derivatives are its integrals, so that
+matrix entries are of order one for any degree.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebint, chebvander
 
 from pibls.arrays import Array
-from pibls.basis.polynomials.chebyshev import polynomials
-from pibls.basis.polynomials.nodes import jacobi
+from pibls.basis.polynomials.chebyshev import chebyshev_values
+from pibls.basis.polynomials.quadrature import jacobi_nodes
 
 _LONG = np.longdouble
-"""The tables are made in longer numbers and rounded once: errors of their entries in the last digit would add
-up from window to window, a pendulum near its top loses a digit by it."""
+"""Tables are computed in extended precision and rounded once: rounding errors in their last digit accumulate
+from window to window (a pendulum near its upper equilibrium loses a digit)."""
 
 
 def _points(s: int) -> Any:
-    """The zeros of P_{s-1} - P_s on (-1, 1], ascending; the last is 1."""
-    x: Any = jacobi(s - 1, 1, 0).astype(_LONG)
+    """Return the zeros of P_{s-1} - P_s on (-1, 1], ascending; the last is 1."""
+    x: Any = jacobi_nodes(s - 1, 1, 0).astype(_LONG)
     for _ in range(2):
         P: Any = np.ones_like(x)
         Q = x
@@ -36,7 +36,7 @@ def _points(s: int) -> Any:
 
 
 def _inverted(A: Any) -> Any:
-    """A⁻¹ by Gauss and Jordan, with pivots: LAPACK has no longer numbers."""
+    """Return A⁻¹ by Gauss-Jordan elimination with pivoting, since LAPACK has no extended precision."""
     n = len(A)
     M = np.concatenate([A, np.eye(n, dtype=_LONG)], axis=1)
     for i in range(n):
@@ -49,25 +49,25 @@ def _inverted(A: Any) -> Any:
 
 
 def _integrated(c: Any) -> Any:
-    """∫_{-1}^ξ of Chebyshev coefficients (size, k); the last of them are zero."""
+    """Return ∫_{-1}^ξ of Chebyshev coefficients (size, k), whose last coefficient must be zero."""
     return chebint(c, lbnd=-1, axis=0)[: len(c)]
 
 
 @dataclass(frozen=True)
 class Radau:
-    """The tables of s points for derivatives up to ``order``, at them and at places between them."""
+    """Tables of the s-point Radau collocation for derivatives up to ``order``, at and between the points."""
 
     points: Array
     grid: Array
-    """The points, and after them as many places that are not collocated, to judge by."""
+    """The collocation points, followed by equally many points in between for validation."""
     order: int
     integrals: tuple[Array, ...] = field(repr=False)
-    """The r-fold integral from -1 of what is given at the points, (points and places, s), for each r."""
-    jets: tuple[Array, ...] = field(repr=False)
-    """For each order m: (u(-1), …, u⁽ᵐ⁻¹⁾(-1), η) ↦ u, u', …, u⁽ᵐ⁾ one after another, (m + s, (m + 1) n)."""
+    """For each r, the matrix from values at the points to the r-fold integral from -1 on the grid, (n, s)."""
+    derivative_tables: tuple[Array, ...] = field(repr=False)
+    """For each order m: (u(-1), …, u⁽ᵐ⁻¹⁾(-1), η) ↦ u, u', …, u⁽ᵐ⁾ on the grid, (m + s, (m + 1) n)."""
     coefficients: tuple[Array, ...] = field(repr=False)
-    """For each order m: the same ↦ the Chebyshev coefficients of u, (m + s, size)."""
-    inverse: Array = field(repr=False)
+    """For each order m: (u(-1), …, u⁽ᵐ⁻¹⁾(-1), η) ↦ the Chebyshev coefficients of u, (m + s, size)."""
+    interpolation: Array = field(repr=False)
     """η ↦ the Chebyshev coefficients of the polynomial through it, (s, s)."""
 
     @property
@@ -76,12 +76,14 @@ class Radau:
 
     @property
     def size(self) -> int:
-        """How many polynomials span u."""
+        """Number of polynomials that span u."""
         return self.s + self.order
 
-    def within(self, share: float) -> Array:
-        """η ↦ the same polynomial at the points of an interval that is the first part of this one, (s, s)."""
-        return np.asarray((polynomials(share * (self.points + 1.0) - 1.0, self.s) @ self.inverse).T)
+    def restriction(self, share: float) -> Array:
+        """Return the matrix from η to values at the points of the first part of the interval, (s, s)."""
+        return np.asarray(
+            (chebyshev_values(share * (self.points + 1.0) - 1.0, self.s) @ self.interpolation).T
+        )
 
     @classmethod
     @lru_cache(maxsize=16)
@@ -97,7 +99,7 @@ class Radau:
             raised.append(_integrated(raised[-1]))
         integrals = [T @ c for c in raised]
         integrals[0][:s] = np.eye(s)
-        # (1 + ξ)^j/j! in Chebyshev polynomials: integrals of one.
+        # (1 + ξ)^j/j! in Chebyshev polynomials: repeated integrals of 1.
         start = np.zeros((size, order), dtype=_LONG)
         if order:
             start[0, 0] = 1

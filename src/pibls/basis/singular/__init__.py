@@ -1,1 +1,1 @@
-"""Functions for one place: corners and tips, holes, what lies behind a mirror, thin layers along a wall."""
+"""Singular and local functions: for corners, holes and boundary layers."""

@@ -1,12 +1,12 @@
-r"""a(x) = f(r) cos nθ, f(r) sin nθ: functions around a point outside of the domain, in a hole.
+r"""Functions f(r) cos nθ, f(r) sin nθ about a point in a hole of the domain.
 
-With z = x + iy seen from the centre, in units of a length R, two families, each closed under derivatives:
+With z = (x + iy)/R relative to the centre, there are two families, each closed under differentiation:
 
-- powers, zᵖ z̄^q and log|z| zᵖ z̄^q: for q = 0 harmonic, for q ≤ 1 what plane elasticity, Stokes flow and
-  plates are made of, for more what other terms of an equation bring;
-- Bessel functions, K_n(κr) e^{inθ} of -Δu + κ²u = 0 and Y_n(κr) e^{inθ} of Δu + κ²u = 0;
+- powers, zᵖ z̄^q and log|z| zᵖ z̄^q: harmonic for q = 0; q ≤ 1 for plane elasticity, Stokes flow and plates;
+  larger q for other terms of an equation;
+- Bessel functions, K_n(κr) e^{inθ} for -Δu + κ²u = 0 and Y_n(κr) e^{inθ} for Δu + κ²u = 0.
 
-where the equation has first derivatives too, either of them times e^{g·x}.
+If the equation has first derivatives, they are multiplied by e^{g·x}.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.singular.powers import expanded
-from pibls.basis.singular.tips import falling, grown
-from pibls.caching import cached_property
+from pibls.basis.singular.corner_functions import falling_factorial, times_exponential
+from pibls.basis.singular.powers import wirtinger_coefficients
+from pibls.runtime.caching import cached_property
 
-_SLOWEST = 1e-300
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Annular:
-    """Functions around one point; there is nothing to draw.
+    """Functions about one point, without random weights.
 
-    ``orders`` are the n ≤ N, ``depth`` the highest power of z̄ beside them. For a ``rate`` κ above zero the
-    functions are K_n(κr), below zero Y_n(|κ|r), instead of powers.
+    ``orders`` is the highest n, ``depth`` the highest power of z̄. For a ``rate`` κ > 0 the functions are
+    K_n(κr), for κ < 0 they are Y_n(|κ|r), and for κ = 0 powers.
     """
 
     centre: tuple[float, float]
@@ -41,8 +41,8 @@ class Annular:
     rate: float = 0.0
     growth: tuple[float, float] = (0.0, 0.0)
 
-    spread = 0
-    """They need no points all over the domain, but around the hole."""
+    interior_size = 0
+    """They need points around the hole, not in the whole domain."""
 
     @property
     def size(self) -> int:
@@ -57,7 +57,7 @@ class Annular:
 
 @dataclass(frozen=True)
 class AnnularBasis:
-    """The same as arrays: the centre (2,), and length, orders, depth, rate (4,) and perhaps g (6,)."""
+    """Annular functions as arrays: the centre (2,), and (length, orders, depth, rate), then g if nonzero."""
 
     centre: Array
     form: Array
@@ -72,7 +72,7 @@ class AnnularBasis:
         return self._spec.size
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
-        return grown(self._without_growth, X, alphas, self.form[4:], self.centre)
+        return times_exponential(self._without_growth, X, alphas, self.form[4:], self.centre)
 
     def _without_growth(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         spec = self._spec
@@ -82,7 +82,7 @@ class AnnularBasis:
         out = []
         for alpha in alphas:
             table = np.empty((len(X), self.size), order="F")
-            factors = [(n, c) for n, c in enumerate(expanded(alpha, 1.0 + 0j, 1j)) if c]
+            factors = [(n, c) for n, c in enumerate(wirtinger_coefficients(alpha, 1.0 + 0j, 1j)) if c]
             scale, order, column = spec.length ** -sum(alpha), sum(alpha), 0
             for group in family.groups:
                 total: Any = 0.0
@@ -91,7 +91,7 @@ class AnnularBasis:
                     total = total if part is None else total + (scale * c) * part
                 if np.isscalar(total):
                     total = np.zeros((len(X), family.width(group)), dtype=complex)
-                # Re f and Im f: the cosines, and beside them the sines.
+                # Re f are the cosines, Im f the sines.
                 width = total.shape[1]
                 table[:, column : column + width] = total.real
                 column += width
@@ -103,15 +103,15 @@ class AnnularBasis:
 
 
 class _Powers:
-    """∂ᵃ∂̄ᵇ of zᵖ z̄^q log|z|ˡ, with |z| about 1 at the rim of the hole.
+    """∂ᵃ∂̄ᵇ of zᵖ z̄^q log|z|ˡ, with |z| about 1 at the boundary of the hole.
 
-    A group is (q, -1), all z⁻ⁿ z̄^q of one q, or (q, p), the function log|z| zᵖ z̄^q with p ≥ q: its conjugate
-    is the same two functions.
+    A group is (q, -1), all z⁻ⁿ z̄^q of one q, or (q, p), the function log|z| zᵖ z̄^q with p ≥ q (its conjugate
+    has the same real and imaginary parts up to sign).
     """
 
     def __init__(self, z: Any, spec: Annular, most: int) -> None:
         self.orders = spec.orders
-        self.log = np.log(np.maximum(np.abs(z), _SLOWEST))
+        self.log = np.log(np.maximum(np.abs(z), _TINY))
         self.down = np.empty((len(z), spec.orders + most + 1), dtype=complex, order="F")  # z^-n
         self.down[:, 0] = 1.0
         inverse = 1.0 / z
@@ -128,16 +128,16 @@ class _Powers:
         return self.orders if group[1] < 0 else 1
 
     def derivative(self, group: tuple[int, int], a: int, b: int) -> Any:
-        """(rows, width), or None where it is zero."""
+        """Return the derivative (rows, width), or None if it is zero."""
         q, p = group
-        g, dg = falling(q, b)
+        g, dg = falling_factorial(q, b)
         if p < 0:
             if not g:
                 return None
             part = self.down[:, 1 + a : 1 + a + self.orders] * (g * _all_falling(self.orders, a))
             return part if q == b else part * np.conj(self._power(q - b))[:, None]
         # log|z| = (log z + log z̄)/2, and ∂ᵃ(zᵖ log z) = (f log z + f') z^(p-a).
-        f1, df = falling(p, a)
+        f1, df = falling_factorial(p, a)
         weight = 0.5 * (df * g + f1 * dg) + f1 * g * self.log
         return (weight * self._power(p - a) * np.conj(self._power(q - b)))[:, None]
 
@@ -147,12 +147,12 @@ class _Powers:
 
 @lru_cache(maxsize=256)
 def _all_falling(orders: int, a: int) -> Array:
-    """dᵃ/dzᵃ z⁻ⁿ = f z^(-n-a) for n = 1 … orders: the factors f."""
-    return np.array([falling(-n, a)[0] for n in range(1, orders + 1)])
+    """Return the factors f of dᵃ/dzᵃ z⁻ⁿ = f z^(-n-a) for n = 1 … orders."""
+    return np.array([falling_factorial(-n, a)[0] for n in range(1, orders + 1)])
 
 
 class _Bessel:
-    """∂ᵃ∂̄ᵇ of Z_n(κr) e^{inθ}: each derivative is a neighbour in n, times κ/2. Groups are n = 0 and n > 0."""
+    """∂ᵃ∂̄ᵇ of Z_n(κr) e^{inθ}: derivatives change n by one, with a factor κ/2. Groups: n = 0, n > 0."""
 
     def __init__(self, z: Any, spec: Annular, most: int) -> None:
         from scipy import special
@@ -161,7 +161,7 @@ class _Bessel:
         self.decays = spec.rate > 0
         size = np.abs(z)
         r = self.rate * size
-        one = np.where(size > 0, z / np.maximum(size, _SLOWEST), 1.0)
+        one = np.where(size > 0, z / np.maximum(size, _TINY), 1.0)
         radial = special.kv if self.decays else special.yn
         # Z_-n = ±Z_n: K is even in n, Y has the sign of n.
         self.value = np.empty((len(z), spec.orders + 2 * most + 1), dtype=complex, order="F")
@@ -174,7 +174,7 @@ class _Bessel:
                 self.value[:, most - n] = sign * f * np.conj(turn)
             turn = turn * one
         sizes = np.abs(radial(np.arange(spec.orders + 1), self.rate))
-        self.unit = 1.0 / np.maximum(sizes, _SLOWEST)
+        self.unit = 1.0 / np.maximum(sizes, _TINY)
         self.groups = [0, 1]
 
     def is_real(self, group: int) -> bool:

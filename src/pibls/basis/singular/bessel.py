@@ -1,8 +1,9 @@
-r"""Γ(p+1) (2/κ)ᵖ Z_p(κr) e^{ipθ} = zᵖ E_p(κr), Z = J or I: what zᵖ is of Δu = 0, of Δu ± κ²u = 0.
+r"""Regular Bessel functions of noninteger order, Γ(p+1) (2/κ)ᵖ Z_p(κr) e^{ipθ} = zᵖ E_p(κr) with Z = J or I.
 
-E_ν = Σ (τx²/4)ᵐ/(m! (ν+1)…(ν+m)), with τ = -1 for J and 1 for I. At high orders the series does without
-cancellation; downwards, E_{ν-1} = E_ν + τx²/(4ν(ν+1)) E_{ν+1} is stable. Derivatives are neighbours:
-∂ᵃ∂̄ᵇ (zᵖ E_p) = (τκ²/4)ᵇ zᵖ⁻ˢ D_s with s = a - b, D_0 = E_p, D_{s+1} = (p - s) D_s + τx²/4 D_{s-1}.
+They solve Δu ± κ²u = 0 as zᵖ solves Δu = 0. The factor is E_ν = Σ (τx²/4)ᵐ/(m! (ν+1)…(ν+m)), with τ = -1 for
+J and 1 for I. At high orders the series has no cancellation; downwards, the recurrence E_{ν-1} = E_ν +
+τx²/(4ν(ν+1)) E_{ν+1} is stable. Derivatives are ∂ᵃ∂̄ᵇ (zᵖ E_p) = (τκ²/4)ᵇ zᵖ⁻ˢ D_s with s = a - b, D_0 = E_p,
+D_{s+1} = (p - s) D_s + τx²/4 D_{s-1}.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ import numpy as np
 
 from pibls.arrays import Array
 
-_SERIES = 4.0  # x²/4 over ν, up to which the series loses no digit
+_MAX_SERIES_RATIO = 4.0  # (x²/4)/ν up to which the series loses no digit
 _TERMS = 80
-_SAME = 1e-9  # orders that differ by a whole number but for that are of one chain
+_INTEGER_TOLERANCE = 1e-9  # orders whose difference is an integer up to this are in one chain
 
 _NONE = np.empty(0)
 
 Pair = tuple[Array, Array]
-"""A function of ν, and its derivative by ν."""
+"""A function of ν and its derivative with respect to ν."""
 
 
-class Regular:
-    """E_p and what its derivatives need, for some powers p ≥ 0 at points with x²/4 = ``quarter``.
+class RegularBesselFactors:
+    """E_p and the factors of its derivatives, for powers p ≥ 0 at points with x²/4 = ``quarter``.
 
-    ``slopes`` are the powers of which the derivative by p is wanted too.
+    ``slopes`` are the powers p whose derivative with respect to p is also computed.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Regular:
         chains: list[list[float]] = []
         for p in sorted(set(powers)):
             for chain in chains:
-                if abs((p - chain[0]) - round(p - chain[0])) < _SAME:
+                if abs((p - chain[0]) - round(p - chain[0])) < _INTEGER_TOLERANCE:
                     chain.append(p)
                     break
             else:
@@ -49,11 +50,11 @@ class Regular:
             self._descend(chain)
 
     def _descend(self, chain: list[float]) -> None:
-        """All of a chain of powers that differ by whole numbers, from a high order down."""
+        """Compute a chain of powers that differ by integers, by downward recurrence from a high order."""
         low, sloping = chain[0], not self._slopes.isdisjoint(chain)
         wanted = {round(p - low): p for p in chain}
         highest = max(wanted) + self._most + 1
-        top = max(highest, int(self._largest / _SERIES - low) + 1)
+        top = max(highest, int(self._largest / _MAX_SERIES_RATIO - low) + 1)
         above, here = self._series(low + top + 1, sloping), self._series(low + top, sloping)
         kept = {top + 1: above, top: here}
         for n in range(top, 0, -1):
@@ -71,7 +72,7 @@ class Regular:
             self._found[p] = [kept[n + k] for k in range(self._most + 2)]
 
     def _series(self, nu: float, sloping: bool) -> Pair:
-        """By Horner's rule, from the last term that counts."""
+        """Return E_ν (and its derivative) by Horner's rule, from the last significant term."""
         sizes = np.cumprod([self._largest / (m * (nu + m)) for m in range(1, _TERMS)])
         last = 1 + int(np.argmax(sizes < 1e-18)) if sizes[-1] < 1e-18 else _TERMS
         value, slope = np.ones_like(self._turned), _NONE
@@ -86,7 +87,7 @@ class Regular:
         return value, slope
 
     def factor(self, p: float, s: int) -> Pair:
-        """D_s, and its derivative by ν but for a multiple of D_s that is the same for all s."""
+        """Return D_s and its derivative with respect to ν, up to a multiple of D_s independent of s."""
         if (p, s) not in self._known:
             sloping = p in self._slopes
             if s <= 0:

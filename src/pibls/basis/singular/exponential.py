@@ -1,6 +1,7 @@
-r"""a(x) = exp(g·x - s) cos(t·x + φ): functions that grow towards a wall and are 1 there at most.
+r"""Exponential functions exp(g·x - s) cos(t·x + φ) for boundary layers; they are at most 1 at the boundary.
 
-With w = g + it a root of the symbol, P(w) = 0, it solves P(∂)u = 0 exactly: a layer of the width 1/|g|.
+If w = g + it is a root of the symbol, P(w) = 0, the function solves P(∂)u = 0 exactly: a layer of width
+1/|g|.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from pibls.arrays import Array, MultiIndex
 
 @dataclass(frozen=True)
 class ExponentialBasis:
-    """Given by growths and turns (d, M), offsets and phases (M,); there is nothing to draw."""
+    """Growths g and wave vectors t = ``turns`` (d, M), offsets s and phases φ (M,); not random."""
 
     growths: Array
     turns: Array
     offsets: Array
     phases: Array
 
-    spread = 0
-    """They solve the equation everywhere: they need no points inside."""
+    interior_size = 0
+    """They solve the equation everywhere and need no interior points."""
 
     @property
     def size(self) -> int:
@@ -41,5 +42,5 @@ class ExponentialBasis:
         return [np.asfortranarray((waves * self._factors(w, alpha)).real) for alpha in alphas]
 
     def _factors(self, w: Array, alpha: MultiIndex) -> Array:
-        """∂^α is the product of powers of w."""
+        """Return w^α, (M,)."""
         return np.asarray(np.prod(w ** np.array(alpha)[:, None], axis=0))

@@ -1,9 +1,11 @@
-r"""a(x) = |x - c|^(2-d) cos(w·ξ), sin(w·ξ), ξ = ϱ(x - c)/|x - c|²: waves in the mirror of a circle or sphere.
+r"""Random Fourier features of inverted coordinates (Kelvin transform), for solutions around a hole.
 
-Around a hole or an inclusion a solution has its singularities inside of it: x/|x|², log|x|, K₀(k|x|). No wave
-over the whole domain is like that, while in the mirror image ξ, where the outside is the inside, it is
-smooth. With the power of |x - c| in front (Kelvin's), what is harmonic in ξ is harmonic in x. In the plane
-the logarithm, which is not smooth at ξ = 0, is a function of its own.
+a(x) = |x - c|^(2-d) cos(w·ξ), |x - c|^(2-d) sin(w·ξ) with the inversion ξ = ϱ(x - c)/|x - c|².
+
+Around a hole or an inclusion, the singularities of a solution lie inside it: x/|x|², log|x|, K₀(k|x|).
+Fourier features of x approximate them badly, but they are smooth functions of ξ. By the factor |x - c|^(2-d),
+functions that are harmonic in ξ are harmonic in x. In the plane the logarithm, which is not smooth at ξ = 0,
+is added.
 """
 
 from __future__ import annotations
@@ -15,17 +17,17 @@ from math import comb, prod
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.chain import Composition, below, closure
-from pibls.basis.waves import WaveBasis, Waves
+from pibls.basis.chain_rule import Composition, indices_up_to, lower_closure
+from pibls.basis.random_fourier import RandomFourierBasis, RandomFourierFeatures
 
-_NEAREST = 0.25  # of the radius: nearer to the centre nothing is ever asked for but by rounding
+_MIN_RADIUS = 0.25  # of the radius: points are not nearer to the centre, except by rounding
 
 
 @dataclass(frozen=True)
 class Mirrored:
-    """Waves in the mirror of the circle or sphere about ``centre``; a time, the last coordinate, is kept."""
+    """Fourier features after inversion in the circle or sphere about ``centre``; time is unchanged."""
 
-    waves: Waves
+    waves: RandomFourierFeatures
     centre: tuple[float, ...]
     radius: float
 
@@ -34,7 +36,7 @@ class Mirrored:
         return self.waves.size + (len(self.centre) == 2)
 
     def draw(self, box: Array, rng: np.random.Generator) -> MirroredBasis:
-        """``box`` is that of the points; the mirror image lies in the unit ball."""
+        """Return the basis for points in ``box``; inverted coordinates lie in the unit ball."""
         image = box.copy()
         image[: len(self.centre)] = (-1.0, 1.0)
         return MirroredBasis(self.waves.draw(image, rng), np.array(self.centre), np.array([self.radius]))
@@ -42,30 +44,30 @@ class Mirrored:
 
 @dataclass(frozen=True)
 class MirroredBasis:
-    """Drawn waves of the mirror image; in the plane, log|x - c| besides."""
+    """Drawn Fourier features of the inverted coordinates, and in the plane log|x - c|."""
 
-    waves: WaveBasis
+    features: RandomFourierBasis
     centre: Array
     radius: Array
 
     @property
     def size(self) -> int:
-        return self.waves.size + (len(self.centre) == 2)
+        return self.features.size + (len(self.centre) == 2)
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         k, d = len(self.centre), X.shape[1]
         away = (X[:, :k] - self.centre) / self.radius
         least = (away**2).sum(axis=1)
-        away = away / np.sqrt(np.minimum(least / _NEAREST**2, 1.0).clip(1e-300))[:, None]
-        wanted = closure(alphas)
-        # ∂^β of ξ by x, in units of the radius: |x|⁻² and what follows from it by Leibniz' rule.
-        spatial = closure([alpha[:k] for alpha in wanted])
+        away = away / np.sqrt(np.minimum(least / _MIN_RADIUS**2, 1.0).clip(1e-300))[:, None]
+        wanted = lower_closure(alphas)
+        # ∂^β ξ with respect to x, in units of the radius, from ∂^β |x|⁻² by Leibniz' rule.
+        spatial = lower_closure([alpha[:k] for alpha in wanted])
         inverse = _inverse_square(away, spatial)
         image = {b: _times_coordinates(away, inverse, b) for b in spatial}
         powers = _inverse(away, spatial) if k == 3 else None
         mirrored = np.column_stack([image[(0,) * k], X[:, k:]])
-        cosine, sine = self.waves.tables(mirrored)
-        w = self.waves.frequencies / self.waves.half[:, None]
+        cosine, sine = self.features.cos_and_sin(mirrored)
+        w = self.features.frequencies / self.features.half[:, None]
         unit = float(self.radius[0])
         inner = {
             b: self._phase(image, b, w, k, d) / unit ** sum(b[:k]) for b in wanted if any(b)
@@ -90,7 +92,7 @@ class MirroredBasis:
                     A[:, 2 * m] = _logarithm(away, image, alpha[:k], alpha[k:]) / unit ** sum(alpha[:k])
             else:
                 A[:] = 0.0
-                for b in below(alpha[:k]):
+                for b in indices_up_to(alpha[:k]):
                     rest = tuple(a - c for a, c in zip(alpha[:k], b, strict=True))
                     factor = prod(comb(a, c) for a, c in zip(alpha[:k], b, strict=True)) * powers[b]
                     both = wave((*rest, *alpha[k:]))
@@ -101,14 +103,14 @@ class MirroredBasis:
 
     @staticmethod
     def _phase(image: dict[MultiIndex, Array], b: MultiIndex, w: Array, k: int, d: int) -> Array:
-        """∂^β of w·(ξ, t), in units of the radius."""
+        """Return ∂^β of w·(ξ, t), in units of the radius."""
         if any(b[k:]):
             return np.broadcast_to(w[k:].T @ np.array(b[k:]) if sum(b) == 1 else 0.0, (1, w.shape[1]))
         return np.asarray(image[b[:k]] @ w[:k])
 
 
 def _inverse_square(x: Array, wanted: Sequence[MultiIndex]) -> dict[MultiIndex, Array]:
-    """∂^β |x|⁻², from ∂^β (|x|² |x|⁻²) = 0."""
+    """Return ∂^β |x|⁻², from ∂^β (|x|² |x|⁻²) = 0."""
     square = (x**2).sum(axis=1)
     out: dict[MultiIndex, Array] = {}
     for b in wanted:
@@ -126,7 +128,7 @@ def _inverse_square(x: Array, wanted: Sequence[MultiIndex]) -> dict[MultiIndex, 
 
 
 def _times_coordinates(x: Array, s: dict[MultiIndex, Array], b: MultiIndex) -> Array:
-    """∂^β (xᵢ s) for every i, (n, d)."""
+    """Return ∂^β (xᵢ s) for every i, (n, d)."""
     out = x * s[b][:, None]
     for i, n in enumerate(b):
         if n:
@@ -135,7 +137,7 @@ def _times_coordinates(x: Array, s: dict[MultiIndex, Array], b: MultiIndex) -> A
 
 
 def _inverse(x: Array, wanted: Sequence[MultiIndex]) -> dict[MultiIndex, Array]:
-    """∂^β |x|⁻¹, from ∂^β (|x|² ∂ᵢ|x|⁻¹ + xᵢ |x|⁻¹) = 0."""
+    """Return ∂^β |x|⁻¹, from ∂^β (|x|² ∂ᵢ|x|⁻¹ + xᵢ |x|⁻¹) = 0."""
     square = (x**2).sum(axis=1)
     out: dict[MultiIndex, Array] = {}
     for b in wanted:
@@ -157,7 +159,7 @@ def _inverse(x: Array, wanted: Sequence[MultiIndex]) -> dict[MultiIndex, Array]:
 
 
 def _logarithm(x: Array, image: dict[MultiIndex, Array], b: MultiIndex, time: MultiIndex) -> Array:
-    """∂^β log|x|: its gradient is the mirror image."""
+    """Return ∂^β log|x|, whose gradient is the inversion x/|x|²."""
     if any(time):
         return np.zeros(len(x))
     if not any(b):

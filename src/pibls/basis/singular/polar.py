@@ -1,8 +1,8 @@
-r"""a(x) = r^a logˡ r T_j(t)/(1 + j)³, t = (θ - θ₀)/h: powers of r and functions of θ about a corner.
+r"""Powers of r times polynomials of θ about a corner: r^a logˡ r T_j(t)/(1 + j)³, t = (θ - θ₀)/h.
 
-What lower derivatives, variable coefficients and products bring at a corner has known powers of r, and
-functions of θ that are smooth but of no simple form: here they are polynomials. With s = log z = ρ + iθ,
-∂ = e^{-s} ½(∂_ρ - i∂_θ), so that ∂ᵐ∂̄ⁿ is a polynomial of ∂_θ and a.
+Lower-order derivatives, variable coefficients and nonlinear terms add functions to the expansion at a corner
+with known powers of r and smooth functions of θ without a simple form, here polynomials. With
+s = log z = ρ + iθ, ∂ = e^{-s} ½(∂_ρ - i∂_θ), so that ∂ᵐ∂̄ⁿ is a polynomial in ∂_θ and a.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from numpy.polynomial import polynomial as poly
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.joined import JoinedBasis
 from pibls.basis.protocol import Basis
-from pibls.basis.singular.powers import NEAREST, PowersBasis, expanded
-from pibls.caching import cached_property
+from pibls.basis.singular.powers import MIN_DISTANCE, PowersBasis, wirtinger_coefficients
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True)
 class PolarBasis:
-    """The corner (2,), (ψ, R, h): the middle angle, a length, half of the angle; terms (a, l, j), (n, 3)."""
+    """The corner (2,); ``frame`` (ψ, R, h): mid angle, length, half of the angle; terms (a, l, j), (n, 3)."""
 
     point: Array
     frame: Array
     terms: Array
 
-    is_crowded = True
+    needs_dense_boundary = True
 
     @property
     def size(self) -> int:
@@ -41,12 +41,12 @@ class PolarBasis:
         return self
 
     def chosen(self, columns: Any) -> PolarBasis:
-        """Some of its functions."""
+        """Return the basis of some of the functions."""
         return PolarBasis(self.point, self.frame, self.terms[columns])
 
     @cached_property
     def _powers(self) -> list[tuple[float, int, Any, Any]]:
-        """(a, l, columns, j) of the different powers."""
+        """(a, l, columns, j) for each distinct power."""
         out = []
         for a, log in sorted({(float(t[0]), int(t[1])) for t in self.terms}):
             mine = np.flatnonzero((self.terms[:, 0] == a) & (self.terms[:, 1] == log))
@@ -57,7 +57,7 @@ class PolarBasis:
         psi, length, half = self.frame.tolist()
         turn = complex(np.exp(-1j * psi)) / length
         zeta = turn * ((X[:, 0] - self.point[0]) + 1j * (X[:, 1] - self.point[1]))
-        zeta = np.where(np.abs(zeta) < NEAREST, NEAREST, zeta)
+        zeta = np.where(np.abs(zeta) < MIN_DISTANCE, MIN_DISTANCE, zeta)
         s = np.log(zeta)
         rho = s.real
         most = max((sum(alpha) for alpha in alphas), default=0)
@@ -68,7 +68,7 @@ class PolarBasis:
             for table, alpha in zip(out, alphas, strict=True):
                 order = sum(alpha)
                 total: Any = 0.0
-                for n, share in enumerate(expanded(alpha, turn, 1j * turn)):
+                for n, share in enumerate(wirtinger_coefficients(alpha, turn, 1j * turn)):
                     if not share:
                         continue
                     value, slope = _polynomial(a, order - n, n)
@@ -83,9 +83,9 @@ class PolarBasis:
         return out
 
     def _angular(self, t: Array, most: int, half: float) -> list[Array]:
-        """dᵏ/dθᵏ T_j/(1 + j)³, (n, degrees), for k up to ``most``."""
+        """Return dᵏ/dθᵏ T_j/(1 + j)³, (n, degrees), for k up to ``most``."""
         n = int(self.terms[:, 2].max(initial=0.0)) + 1
-        # Second derivatives of T_j grow like j⁴: in these units all functions have some of about one size.
+        # Second derivatives of T_j grow like j⁴; this scaling gives them similar sizes.
         c: Any = np.diag(1.0 / (1.0 + np.arange(n)) ** 3)
         out = []
         for k in range(most + 1):
@@ -96,7 +96,7 @@ class PolarBasis:
 
 @lru_cache(maxsize=256)
 def _polynomial(a: float, m: int, n: int) -> tuple[Any, Any]:
-    """∏_{i<m} (½(a - iD) - i) ∏_{j<n} (½(a + iD) - j), its coefficients by powers of D, and ∂ₐ of them."""
+    """Return the polynomial ∏_{i<m} (½(a - iD) - i) ∏_{j<n} (½(a + iD) - j) in D, and its ∂ₐ."""
     value, slope = np.ones(1, dtype=complex), np.zeros(1, dtype=complex)
     for sign, count in ((-1j, m), (1j, n)):
         for i in range(count):
@@ -106,8 +106,8 @@ def _polynomial(a: float, m: int, n: int) -> tuple[Any, Any]:
     return value, slope
 
 
-def without_corners(basis: Basis) -> Basis:
-    """A basis without its powers at corners."""
+def without_corner_functions(basis: Basis) -> Basis:
+    """Return a basis without its singular functions at corners."""
     parts = getattr(basis, "parts", (basis,))
     plain = tuple(p for p in parts if not isinstance(p, (PowersBasis, PolarBasis)))
     return basis if len(plain) == len(parts) else plain[0] if len(plain) == 1 else JoinedBasis(plain)

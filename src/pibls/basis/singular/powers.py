@@ -1,8 +1,9 @@
-r"""a(x) = Re Σ c ζᵖ ζ̄^q logˡ ζ: one unknown of solutions that are singular at a corner.
+r"""Components of singular functions of systems at a corner: Re Σ c ζᵖ ζ̄^q logˡ ζ for one unknown.
 
-ζ = e^{-iψ} (x + μy)/R about the corner, with a root μ of the equations (`diagnose.corners.symbol`): several
-of them where they are not isotropic. The power p may be complex. A function is a sum of such terms; what the
-same function is of the other unknowns stands in other bases, and one coefficient belongs to all of them.
+ζ = e^{-iψ} (x + μy)/R relative to the corner, with a characteristic root μ of the equations
+(`analysis.corners.symbol`); anisotropic equations have several. The power p may be complex. A function is a
+sum of such terms. Its components for other unknowns are in other bases, and all components share one
+coefficient.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.caching import cached_property
+from pibls.runtime.caching import cached_property
 
-NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
-ZERO = 1e-120
-_ON_RAY = 64 * 2.2e-16  # of the coordinates: lips of a slit are half as far from it
+MIN_DISTANCE = 1e-10  # of the length R: nearer to the corner, derivatives are those at this distance
+MIN_ABS_ZETA = 1e-120  # lower bound of abs(ζ) in logarithms
+_ON_RAY = (
+    64 * 2.2e-16
+)  # of the coordinates: tolerance for points on a ray; slit sides are offset by half of it
 
 
 @dataclass(frozen=True)
 class PowersBasis:
-    """The corner (2,), for each root ψ, R and μ (roots, 4), terms (root, p, q, l), (n, 5), and c (2, n, M).
+    """Components of singular functions as arrays; not random.
 
-    There is nothing to draw.
+    The corner ``point`` (2,); ``frames`` (ψ, R, Re μ, Im μ) of each root (roots, 4); ``terms`` (root, Re p,
+    Im p, q, l), (n, 5); ``weights`` c, real and imaginary parts (2, n, M).
     """
 
     point: Array
@@ -35,13 +39,13 @@ class PowersBasis:
     terms: Array
     weights: Array
     rays: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
-    """Unit vectors (n, 2) along its sides: what is on one but for rounding is there.
+    """Unit vectors (n, 2) along the sides of the corner; points within rounding of a side are moved onto it.
 
-    The normal derivative of √r is r^(-3/2) times as far off as the point is: 1e-16 at 1e-7 is 3e-6.
+    An offset δ of a point changes the normal derivative of √r by r^(-3/2) δ: 3e-6 for δ = 1e-16 at r = 1e-7.
     """
 
-    is_crowded = True
-    """Whether the boundary needs more points for them."""
+    needs_dense_boundary = True
+    """Whether these functions need more boundary points."""
 
     @property
     def size(self) -> int:
@@ -51,7 +55,7 @@ class PowersBasis:
         return self
 
     def chosen(self, columns: Any) -> PowersBasis:
-        """Some of its functions."""
+        """Return the basis of some of the functions."""
         weights = self.weights[:, :, columns]
         used = np.abs(weights).max(axis=(0, 2), initial=0.0) > 0
         kept = np.ascontiguousarray(weights[:, used])
@@ -86,7 +90,7 @@ class PowersBasis:
 
 @dataclass(frozen=True)
 class _Group:
-    """The terms of one root."""
+    """The terms of one characteristic root."""
 
     turn: complex
     mu: complex
@@ -97,10 +101,10 @@ class _Group:
 
     def jets(self, Y: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         zeta = self.turn * (Y[:, 0] + self.mu * Y[:, 1])
-        near = np.abs(zeta) < NEAREST
-        # Values are taken where they are: the least power of a small number is not small.
-        least = np.log(np.maximum(np.abs(zeta[near]), ZERO))
-        zeta = np.where(near, NEAREST, zeta)
+        near = np.abs(zeta) < MIN_DISTANCE
+        # Values are taken at the actual distance: a small power of a small number is not small.
+        least = np.log(np.maximum(np.abs(zeta[near]), MIN_ABS_ZETA))
+        zeta = np.where(near, MIN_DISTANCE, zeta)
         log = np.log(zeta)
         inverse = 1.0 / zeta
         most = max((sum(alpha) for alpha in alphas), default=0)
@@ -111,7 +115,7 @@ class _Group:
         out = []
         for alpha in alphas:
             total = np.zeros((len(Y), self.weights.shape[1]))
-            shares = expanded(alpha, self.turn, self.turn * self.mu)
+            shares = wirtinger_coefficients(alpha, self.turn, self.turn * self.mu)
             for q, powers in others.items():
                 mine = np.flatnonzero(self.q == q)
                 raw: Any = 0.0
@@ -128,14 +132,14 @@ class _Group:
 
     @cached_property
     def _unique(self) -> tuple[Any, Any]:
-        """The different (p, log), (3, n), and which of them each term has."""
+        """The distinct (p, log), (3, n), and the index of each term among them."""
         keys = np.stack([self.p.real, self.p.imag, self.log.astype(float)])
         unique, which = np.unique(keys, axis=1, return_inverse=True)
         return unique, np.reshape(which, -1)
 
     @staticmethod
     def _holomorphic(keys: Any, log: Any, inverse: Any, most: int) -> list[Any]:
-        """dᵏ/dζᵏ of ζᵖ, or of ζᵖ log ζ = ∂ζᵖ/∂p, for k up to ``most``, (n, powers)."""
+        """Return dᵏ/dζᵏ of ζᵖ, or of ζᵖ log ζ = ∂ζᵖ/∂p, for k up to ``most``, (n, powers)."""
         p, logs = keys[0] + 1j * keys[1], keys[2] > 0
         power = np.exp(log[:, None] * p)
         value, slope = np.ones_like(p), np.zeros_like(p)
@@ -150,9 +154,9 @@ class _Group:
         return out
 
     def _at(self, log: Any) -> Array:
-        """The functions at the corner itself, or as good as there: in the middle of the sector."""
+        """Return the functions at (or very near) the corner, on the bisector of the angle."""
         power = np.exp(log[:, None] * np.maximum((self.p + self.q).real, 0.0))
-        raw = power * np.where(self.log > 0, np.maximum(log, np.log(NEAREST))[:, None], 1.0)
+        raw = power * np.where(self.log > 0, np.maximum(log, np.log(MIN_DISTANCE))[:, None], 1.0)
         return np.asarray((raw @ self.weights).real)
 
 
@@ -164,8 +168,8 @@ def _powers(z: Any, most: int) -> list[Any]:
 
 
 @lru_cache(maxsize=256)
-def expanded(beta: MultiIndex, a: complex, b: complex) -> list[complex]:
-    """(a∂ + ā∂̄)^β₁ (b∂ + b̄∂̄)^β₂ = Σₙ cₙ ∂^(|β| - n) ∂̄^n."""
+def wirtinger_coefficients(beta: MultiIndex, a: complex, b: complex) -> list[complex]:
+    """Return the coefficients cₙ of (a∂ + ā∂̄)^β₁ (b∂ + b̄∂̄)^β₂ = Σₙ cₙ ∂^(|β| - n) ∂̄^n."""
     out = [0j] * (sum(beta) + 1)
     for i in range(beta[0] + 1):
         for j in range(beta[1] + 1):

@@ -1,1 +1,1 @@
-"""What every shape asks of its arguments, and what is asked of a shape."""
+"""Validation of the arguments of shapes, and of user-defined domains."""

@@ -1,4 +1,4 @@
-"""What every shape asks of its arguments."""
+"""Validation of the arguments of shapes: numbers, coordinates, points, sizes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import sympy as sp
 from pibls.arrays import Array
 from pibls.errors import ProblemError
 
-SMALLEST, LARGEST = 1e-70, 1e70
-"""Sizes of domains. -Δu = 1/L² on (0, L) is solved for L = 1e-70 and 1e80, not for 1e-76 and 1e100, where
-squares of second derivatives under- or overflow."""
-_DIGITS = 150  # of the 308 that float64 has: powers of lengths are squared
+MIN_SIZE, MAX_SIZE = 1e-70, 1e70
+"""Allowed sizes of domains. -Δu = 1/L² on (0, L) is solved for L = 1e-70 and 1e80; it fails for 1e-76 and
+1e100, where squares of second derivatives under- or overflow."""
+_MAX_EXPONENT = 150  # decimal; float64 has 308, and powers of lengths are squared
 
 
 def real_number(value: Any, argument: str) -> float:
-    """A finite float from a number or a SymPy constant such as sp.pi."""
+    """Return a finite float from a number or a SymPy constant such as sp.pi."""
     try:
         if isinstance(value, (str, bytes, bytearray, bool, np.bool_)) or np.ndim(value):
             raise TypeError
@@ -38,52 +38,53 @@ def real_number(value: Any, argument: str) -> float:
             argument,
             expected="a finite number",
             got=number,
-            remedy="Cut an unbounded domain off at a finite place.",
+            remedy="Truncate an unbounded domain at a finite coordinate.",
         )
     return number
 
 
 def check_extent(size: float, argument: str) -> None:
-    """Refuse a size whose fourth power is no number of double precision."""
-    if not SMALLEST <= size <= LARGEST:
+    """Raise a ProblemError for a size whose fourth power is not representable in float64."""
+    if not MIN_SIZE <= size <= MAX_SIZE:
         raise ProblemError(
             argument,
-            expected=f"a size from {SMALLEST:g} to {LARGEST:g}",
+            expected=f"a size from {MIN_SIZE:g} to {MAX_SIZE:g}",
             got=f"{size:g}",
-            remedy="Measure lengths and times in other units: squares of derivatives must be representable.",
+            remedy="Use other units of length and time: squares of derivatives must be representable.",
         )
 
 
-def check_place(number: float, argument: str) -> float:
-    """A coordinate of a place, unless it is too far away."""
-    if abs(number) > LARGEST:
+def check_magnitude(number: float, argument: str) -> float:
+    """Return a coordinate of a point, or raise a ProblemError if its absolute value is too large."""
+    if abs(number) > MAX_SIZE:
         raise ProblemError(
             argument,
-            expected=f"a number between {-LARGEST:g} and {LARGEST:g}",
+            expected=f"a number between {-MAX_SIZE:g} and {MAX_SIZE:g}",
             got=f"{number:g}",
-            remedy="Measure lengths and times in other units: squares of derivatives must be representable.",
+            remedy="Use other units of length and time: squares of derivatives must be representable.",
         )
     return number
 
 
 def check_lengths(sides: Array, order: int, argument: str) -> None:
-    """Refuse sides (low, high) with a length L, where the square of L^order leaves the range of float64.
+    """Raise a ProblemError for sides (low, high) of length L if L^(2 order) is not representable in float64.
 
-    Equations of order 4 are solved on lengths of 1e40 and not of 1e50.
+    Equations of order 4 are solved for lengths of 1e40; they fail for 1e50.
     """
-    most = 10.0 ** (_DIGITS / order)
+    max_length = 10.0 ** (_MAX_EXPONENT / order)
     widths = sides[:, 1] - sides[:, 0]
-    if order > 2 and not (np.abs(sides).max() <= most and widths.min() >= 1.0 / most):
+    if order > 2 and not (np.abs(sides).max() <= max_length and widths.min() >= 1.0 / max_length):
         raise ProblemError(
             argument,
-            expected=f"lengths and coordinates between {1 / most:.0e} and {most:.0e}, for order {order}",
+            expected=f"lengths and coordinates between {1 / max_length:.0e} and {max_length:.0e} "
+            f"for order {order}",
             got=", ".join(f"({a:g}, {b:g})" for a, b in sides),
-            remedy="Measure lengths and times in other units: squares of derivatives must be representable.",
+            remedy="Use other units of length and time: squares of derivatives must be representable.",
         )
 
 
-def coordinate(symbol: Any, argument: str) -> Any:
-    """A SymPy symbol."""
+def check_coordinate(symbol: Any, argument: str) -> Any:
+    """Return the symbol, or raise a ProblemError if it cannot be a real coordinate."""
     if not isinstance(symbol, sp.Symbol):
         raise ProblemError(
             argument,
@@ -91,52 +92,52 @@ def coordinate(symbol: Any, argument: str) -> Any:
             got=repr(symbol),
             remedy='Make one with sympy.symbols("x").',
         )
-    # SymPy simplifies by what was declared: sin(pi*x) becomes 0 for an integer x.
-    declared = {
+    # SymPy simplifies by assumptions: sin(pi*x) becomes 0 for an integer x.
+    assumptions = {
         "an integer": symbol.is_integer,
         "not real": symbol.is_extended_real is False,
         "infinite": symbol.is_finite is False,
         "non-commutative": not symbol.is_commutative,
     }
-    for what, holds in declared.items():
+    for name, holds in assumptions.items():
         if holds:
-            raise _contradiction(argument, symbol, f"declared {what}")
+            raise _contradiction(argument, symbol, f"declared {name}")
     return symbol
 
 
 def _contradiction(argument: str, symbol: Any, got: str) -> ProblemError:
     return ProblemError(
         argument,
-        expected=f"a symbol {symbol} that may be any real number of the domain",
-        got=f"one {got}",
-        remedy=f'Write sympy.Symbol("{symbol}", real=True), and use this symbol everywhere.',
+        expected=f"a symbol {symbol} that can take all real values of the domain",
+        got=f"a symbol {got}",
+        remedy=f'Write sympy.Symbol("{symbol}", real=True) and use this symbol everywhere.',
     )
 
 
-def signed(symbol: Any, low: float, high: float, argument: str) -> None:
-    """A symbol declared positive or negative must be so between the ends."""
+def check_sign_assumption(symbol: Any, low: float, high: float, argument: str) -> None:
+    """Raise a ProblemError if the range (low, high) contradicts the declared sign of the symbol."""
     if low < 0 and symbol.is_nonnegative:
         raise _contradiction(argument, symbol, f"declared positive, on ({low:g}, {high:g})")
     if high > 0 and symbol.is_nonpositive:
         raise _contradiction(argument, symbol, f"declared negative, on ({low:g}, {high:g})")
 
 
-def distinct(symbols: Sequence[Any], argument: str) -> None:
-    """Coordinates are told apart by name, so that solution(x=…, y=…) is possible."""
+def check_distinct_names(symbols: Sequence[Any], argument: str) -> None:
+    """Raise a ProblemError unless the names of the coordinates differ: solution(x=…, y=…) needs that."""
     names = [str(s) for s in symbols]
-    twice = [n for n in names if names.count(n) > 1]
-    if twice:
+    repeated = [n for n in names if names.count(n) > 1]
+    if repeated:
         raise ProblemError(
             argument,
             expected="coordinates with different names",
-            got=f"two called {twice[0]}",
-            remedy="Symbols with the same name and other assumptions are different: rename one of them.",
+            got=f"two coordinates named {repeated[0]}",
+            remedy="Symbols of the same name with other assumptions are different symbols: rename one.",
         )
 
 
-def ordered(low: Any, high: Any, argument: str) -> tuple[float, float]:
-    """Two ends, the lower one first."""
-    a, b = (check_place(real_number(end, argument), argument) for end in (low, high))
+def ordered_ends(low: Any, high: Any, argument: str) -> tuple[float, float]:
+    """Return the ends (low, high) of an interval as floats, or raise a ProblemError."""
+    a, b = (check_magnitude(real_number(end, argument), argument) for end in (low, high))
     if not a < b:
         raise ProblemError(
             argument,
@@ -148,15 +149,13 @@ def ordered(low: Any, high: Any, argument: str) -> tuple[float, float]:
     return a, b
 
 
-def mentioned(symbols: Sequence[Any]) -> str:
-    """(x, y): coordinates as one writes them."""
+def format_coordinates(symbols: Sequence[Any]) -> str:
+    """Return the coordinates as text: (x, y)."""
     return f"({', '.join(map(str, symbols))})"
 
 
-def several_coordinates(
-    symbols: Any, argument: str, *, least: int, most: int | None = None
-) -> tuple[Any, ...]:
-    """Different SymPy symbols, as many as the shape has dimensions."""
+def check_coordinates(symbols: Any, argument: str, *, least: int, most: int | None = None) -> tuple[Any, ...]:
+    """Return ``least`` to ``most`` SymPy symbols with different names, or raise a ProblemError."""
     given = tuple(symbols) if isinstance(symbols, (tuple, list)) else (symbols,)
     if len(given) < least or (most is not None and len(given) > most):
         number = {(2, 2): "two", (3, 3): "three"}.get((least, most or 0), f"at least {least}")
@@ -167,18 +166,18 @@ def several_coordinates(
             remedy="Give them as a tuple of SymPy symbols.",
         )
     for symbol in given:
-        coordinate(symbol, argument)
-    distinct(given, argument)
+        check_coordinate(symbol, argument)
+    check_distinct_names(given, argument)
     return given
 
 
-def pair_of_coordinates(symbols: Any, argument: str) -> tuple[Any, ...]:
-    """The two coordinates of a shape in the plane."""
-    return several_coordinates(symbols, argument, least=2, most=2)
+def check_two_coordinates(symbols: Any, argument: str) -> tuple[Any, ...]:
+    """Return the two coordinates of a plane shape, or raise a ProblemError."""
+    return check_coordinates(symbols, argument, least=2, most=2)
 
 
-def place_of(values: Any, symbols: Sequence[Any], argument: str) -> tuple[float, ...]:
-    """One number per coordinate."""
+def point_of(values: Any, symbols: Sequence[Any], argument: str) -> tuple[float, ...]:
+    """Return a point with one float per coordinate, or raise a ProblemError."""
     try:
         if isinstance(values, (str, bytes, Mapping, Set)):
             raise TypeError
@@ -188,28 +187,30 @@ def place_of(values: Any, symbols: Sequence[Any], argument: str) -> tuple[float,
     if len(given) != len(symbols):
         raise ProblemError(
             argument,
-            expected=f"a number for each of {mentioned(symbols)}",
+            expected=f"a number for each of {format_coordinates(symbols)}",
             got=repr(values),
             remedy=f"Write ({', '.join('0' for _ in symbols)}) with your numbers.",
         )
-    return tuple(check_place(real_number(v, argument), argument) for v in given)
+    return tuple(check_magnitude(real_number(v, argument), argument) for v in given)
 
 
-def positive(value: Any, argument: str) -> float:
-    """A number above zero."""
+def positive_number(value: Any, argument: str) -> float:
+    """Return a positive float, or raise a ProblemError."""
     number = real_number(value, argument)
     if number <= 0:
         raise ProblemError(
             argument,
             expected="a number above 0",
             got=f"{number:g}",
-            remedy="A shape without extent has no inside.",
+            remedy="A shape of zero size has no interior.",
         )
     check_extent(number, argument)
     return number
 
 
-def signed_in(symbols: Sequence[Any], bounds: Sequence[tuple[float, float]], argument: str) -> None:
-    """Symbols declared positive or negative must be so in the whole shape."""
+def check_sign_assumptions(
+    symbols: Sequence[Any], bounds: Sequence[tuple[float, float]], argument: str
+) -> None:
+    """Raise a ProblemError if the bounds contradict the declared signs of the symbols."""
     for symbol, (low, high) in zip(symbols, bounds, strict=True):
-        signed(symbol, low, high, argument)
+        check_sign_assumption(symbol, low, high, argument)

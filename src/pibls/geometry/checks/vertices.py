@@ -1,4 +1,4 @@
-"""The vertices of a polygon, looked at before they are believed."""
+"""Validation of the vertices of polygons, slits and splines."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pibls.arrays import Array, floats
-from pibls.errors import ProblemError, need
-from pibls.geometry.checks.arguments import check_extent, check_place
+from pibls.errors import ProblemError, import_optional
+from pibls.geometry.checks.arguments import check_extent, check_magnitude
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
-"""The corners of a closed line, each once."""
+"""The vertices of a closed polygonal line, each once."""
 
-_AT_ONCE = 256  # holes that are compared with all others together
+_HOLES_PER_BATCH = 256  # holes that are compared with all others at once
 
 
 def points_of(values: Any, argument: str, least: int, *, closed: bool = True) -> Array:
-    """Finite points (n, 2), neighbours different, of a closed line the first not repeated at the end."""
+    """Return finite points (n, 2) without repeated neighbors; of a closed line, the first is not repeated."""
     try:
         is_array = isinstance(values, np.ndarray)
         P = floats(values) if is_array else np.array([[float(v) for v in p] for p in values], dtype=float)
@@ -27,11 +27,11 @@ def points_of(values: Any, argument: str, least: int, *, closed: bool = True) ->
         raise ProblemError(
             argument,
             expected="a list of points (x, y) with finite numbers",
-            got=_short(values),
+            got=_shortened(values),
             remedy="Write [(0, 0), (1, 0), (0, 1)].",
         )
     if len(P):
-        check_place(float(P.ravel()[np.abs(P).argmax()]), argument)
+        check_magnitude(float(P.ravel()[np.abs(P).argmax()]), argument)
     if len(P) > 1:
         P = np.concatenate([P[:1], P[1:][(P[1:] != P[:-1]).any(axis=1)]])
     if closed and len(P) > 1 and (P[0] == P[-1]).all():
@@ -41,15 +41,15 @@ def points_of(values: Any, argument: str, least: int, *, closed: bool = True) ->
             argument,
             expected=f"at least {least} different points",
             got=f"{len(P)}",
-            remedy="Fewer enclose nothing.",
+            remedy="Give more points.",
         )
     check_extent(float(np.ptp(P, axis=0).max()), argument)
     return P
 
 
-def checked_rings(vertices: Any, holes: Any) -> tuple[Ring, tuple[Ring, ...]]:
-    """The outline counter-clockwise, the holes clockwise, or a ProblemError that says what is wrong."""
-    shapely = need("shapely", extra="polygons", purpose="A polygon")
+def check_rings(vertices: Any, holes: Any) -> tuple[Ring, tuple[Ring, ...]]:
+    """Return the outline counter-clockwise and the holes clockwise, or raise a ProblemError."""
+    shapely = import_optional("shapely", extra="polygons", purpose="A polygon")
     outer = points_of(vertices, "Polygon(vertices)", 3)
     try:
         given = list(holes)
@@ -59,18 +59,18 @@ def checked_rings(vertices: Any, holes: Any) -> tuple[Ring, tuple[Ring, ...]]:
         raise ProblemError(
             "Polygon(holes)",
             expected="a list of holes, each a list of points",
-            got=_short(holes),
-            remedy="Write holes=[[(…), (…), (…)]] even for a single one.",
+            got=_shortened(holes),
+            remedy="Write holes=[[(…), (…), (…)]] also for a single hole.",
         )
     inner = [points_of(h, f"Polygon(holes[{i}])", 3) for i, h in enumerate(given)]
-    bare = without_slits(outer)
+    outline = without_slits(outer)
     for ring, argument in (
-        (bare, "Polygon(vertices)"),
+        (outline, "Polygon(vertices)"),
         *((h, f"Polygon(holes[{i}])") for i, h in enumerate(inner)),
     ):
         _check_ring(ring, argument, shapely)
-    _check_holes(shapely.Polygon(bare), inner, shapely)
-    return _turned(outer, True), tuple(_turned(h, False) for h in inner)
+    _check_holes(shapely.Polygon(outline), inner, shapely)
+    return _oriented(outer, True), tuple(_oriented(h, False) for h in inner)
 
 
 def _is_point(value: Any) -> bool:
@@ -81,7 +81,7 @@ def _is_point(value: Any) -> bool:
 
 
 def _check_holes(area: Any, holes: list[Array], shapely: Any) -> None:
-    """Holes lie inside the outline, and touch neither it nor each other."""
+    """Raise a ProblemError unless holes lie inside the outline and touch neither it nor each other."""
     if not holes:
         return
     areas = np.array([shapely.Polygon(hole) for hole in holes])
@@ -92,33 +92,33 @@ def _check_holes(area: Any, holes: list[Array], shapely: Any) -> None:
         raise ProblemError(
             f"Polygon(holes[{outside[0]}])",
             expected="a hole inside the outline",
-            got="one that reaches out of it",
-            remedy="Use polygon - hole, which may cut the outline.",
+            got="a hole that extends beyond it",
+            remedy="Use polygon - hole, which may cut through the outline.",
         )
     touching = np.flatnonzero(shapely.intersects(area.exterior, edges))
     if len(touching):
         raise ProblemError(
             f"Polygon(holes[{touching[0]}])",
-            expected="a hole with some material around it",
-            got="one that touches the outline",
+            expected="a hole at a distance from the outline",
+            got="a hole that touches the outline",
             remedy="Move it inwards, or make its points part of the outline.",
         )
     tree = shapely.STRtree(areas)
-    for start in range(0, len(areas), _AT_ONCE):
-        i, j = tree.query(areas[start : start + _AT_ONCE], predicate="intersects")
+    for start in range(0, len(areas), _HOLES_PER_BATCH):
+        i, j = tree.query(areas[start : start + _HOLES_PER_BATCH], predicate="intersects")
         i, j = i[j < i + start] + start, j[j < i + start]
         if len(i):
             first = np.lexsort((j, i))[0]
             raise ProblemError(
                 f"Polygon(holes[{i[first]}])",
-                expected="holes apart from each other",
-                got=f"one that touches or overlaps holes[{j[first]}]",
-                remedy="Make one hole of the two.",
+                expected="holes that do not touch each other",
+                got=f"a hole that touches or overlaps holes[{j[first]}]",
+                remedy="Merge the two holes into one.",
             )
 
 
 def without_slits(ring: Array) -> Array:
-    """A closed line without what it runs along and back: … b t b … is … b …"""
+    """Return a closed line without edges that are traversed back and forth: … b t b … becomes … b …"""
     points = ring.tolist()
     kept: list[int] = []
     for i, point in enumerate(points):
@@ -126,7 +126,7 @@ def without_slits(ring: Array) -> Array:
             kept.pop()
         else:
             kept.append(i)
-    first, last = 0, len(kept) - 1  # the same where the line begins again
+    first, last = 0, len(kept) - 1  # the same across the start of the line
     while last - first > 2:
         if points[kept[first + 1]] == points[kept[last]]:
             first, last = first + 1, last - 1
@@ -139,22 +139,22 @@ def without_slits(ring: Array) -> Array:
 
 def _check_ring(ring: Array, argument: str, shapely: Any) -> None:
     if len(ring) < 3:
-        raise _flat(argument, "a line that runs along itself and back")
+        raise _no_area_error(argument, "a line that runs back along itself")
     line = shapely.LinearRing(ring)
     if not line.is_simple:
         where = shapely.is_valid_reason(shapely.Polygon(ring))
         raise ProblemError(
             argument,
-            expected="an outline that does not cross or touch itself",
+            expected="an outline that does not intersect or touch itself",
             got=where[:1].lower() + where[1:],
-            remedy="Give the vertices in the order in which they follow each other.",
+            remedy="Give the vertices in order along the outline.",
         )
     size = np.ptp(ring, axis=0)
     if abs(_doubled_area(ring)) <= 2e-12 * float(size.max()) ** 2:
-        raise _flat(argument, "all of them on one line")
+        raise _no_area_error(argument, "collinear vertices")
 
 
-def _flat(argument: str, got: str) -> ProblemError:
+def _no_area_error(argument: str, got: str) -> ProblemError:
     return ProblemError(
         argument, expected="vertices that enclose an area", got=got, remedy="Check the coordinates."
     )
@@ -165,11 +165,11 @@ def _doubled_area(ring: Array) -> float:
     return float(x[:-1] @ y[1:] - x[1:] @ y[:-1])
 
 
-def _turned(ring: Array, counter_clockwise: bool) -> Ring:
+def _oriented(ring: Array, counter_clockwise: bool) -> Ring:
     kept = ring if (_doubled_area(ring) > 0) == counter_clockwise else ring[::-1]
     return tuple((float(a), float(b)) for a, b in kept)
 
 
-def _short(values: Any) -> str:
+def _shortened(values: Any) -> str:
     text = repr(values)
     return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,1 +1,1 @@
-"""The boundary in faces: curves of the plane, sides of bodies, level sets, and what is left of them."""
+"""Faces of the boundary: curves, surfaces and level sets, whole or trimmed."""

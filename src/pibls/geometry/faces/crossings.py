@@ -1,8 +1,8 @@
-r"""∂Ω ∩ B from x ∈ Ω? alone: where lines through a box enter or leave the domain, found by bisection.
+r"""The boundary of a domain in a box, from ``contains`` only: crossings of grid lines, found by bisection.
 
-A shape that only draws from its boundary has no points in a tiny cell of a tree. Whether a point lies inside
-it always knows: along lines parallel to the axes the boundary is found to rounding, and two more crossings
-beside each of them, for every tangent, give the normal.
+A shape that only samples its boundary at random may have no sample in a small cell. Lines parallel to the
+axes are intersected with the boundary to rounding; two neighboring crossings in each tangential direction
+give the normal.
 """
 
 from __future__ import annotations
@@ -13,131 +13,136 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.geometry.faces.face import Boundary, bisected
+from pibls.geometry.faces.face import Boundary, bisect
 
 if TYPE_CHECKING:
     from pibls.geometry.protocol import Domain
 
-_LINES = {2: 64, 3: 18}  # along each axis, across each of the others
-_STEPS = 12  # places along a line: what is thinner may be missed
-_BEYOND = 0.01  # of the box: a boundary along its side is found from both sides of it
-_STEEP = 0.5  # cosine between axis and normal: flatter crossings belong to the lines of another axis
-_ASIDE = 1e-3  # of the box: from one crossing to the two beside it
-_REACH = 4.0
-_BEND = 0.02  # the angle between both sides of a crossing above which it is a corner
-_NEAR = 32  # known points that are looked at beside a crossing
-_ALIKE = 1e-3  # normals of a crossing and of known points on the same side of a corner
-_SAME = 1e-12  # of one plane
-_SLACK = 1e-8  # of the domain: what ``contains`` may count as inside
+_LINES_PER_AXIS = {2: 64, 3: 18}  # per transverse direction
+_SAMPLES_PER_LINE = 12  # thinner features may be missed
+_OVERHANG = 0.01  # of the box: lines extend beyond it, so that a boundary along its side is crossed
+_MIN_COSINE = 0.5  # between axis and normal: other crossings are left to the lines of another axis
+_NORMAL_STEP = 1e-3  # of the box: distance of the neighboring crossings
+_SEARCH_STEPS = 4.0
+_MAX_SLOPE_JUMP = 0.02  # a larger difference of the slopes on both sides is a corner
+_NEAREST_POINTS = 32  # known boundary points that are compared with a crossing
+_NORMAL_TOLERANCE = 1e-3  # between the normals of a crossing and of known points on the same face
+_PLANE_TOLERANCE = 1e-12  # between known points of one plane
+_MAX_OFFSET = 1e-8  # of the domain: tolerance that ``contains`` may have
 
 
 _Inside = Callable[[Array], Mask]
 
 
 class Crossings(NamedTuple):
-    """Points and normals (n, d), and the size of the boundary that each stands for."""
+    """Boundary points and normals (n, d), and the boundary measure that each represents (n,)."""
 
     points: Array
     normals: Array
     sizes: Array
 
 
-def crossings(domain: Domain, box: Array) -> Crossings:
-    """The boundary in a box and a little around it, about evenly."""
+def boundary_crossings(domain: Domain, box: Array) -> Crossings:
+    """Return roughly evenly distributed boundary points in a slightly enlarged box (d, 2)."""
     low, lengths = box[:, 0], box[:, 1] - box[:, 0]
     d = len(box)
 
     def inside(U: Array) -> Mask:
         return np.asarray(domain.contains(low + lengths * U), dtype=np.bool_)
 
-    k = _LINES[d]
+    k = _LINES_PER_AXIS[d]
     ticks = (np.arange(k) + 0.5) / k
     across = np.stack(np.meshgrid(*(ticks,) * (d - 1), indexing="ij"), -1).reshape(-1, d - 1)
     points, normals = [np.empty((0, d))], [np.empty((0, d))]
     for axis in range(d):
-        U, leaves = _on_lines(inside, axis, across)
-        n, good = _normals(inside, axis, U, leaves)
-        good &= np.abs(n[:, axis]) >= _STEEP
-        points.append(U[good])
-        normals.append(n[good])
+        U, leaves = _line_crossings(inside, axis, across)
+        n, valid = _normals(inside, axis, U, leaves)
+        valid &= np.abs(n[:, axis]) >= _MIN_COSINE
+        points.append(U[valid])
+        normals.append(n[valid])
     U, n = np.concatenate(points), np.concatenate(normals)
     size = np.abs(n)
-    sizes = 1.0 / (len(across) * np.where(size >= _STEEP, size, 0.0).sum(axis=1))
-    # Back from the units of the box: n ↦ n/L, and dA ↦ dA |n/L| ΠL.
+    sizes = 1.0 / (len(across) * np.where(size >= _MIN_COSINE, size, 0.0).sum(axis=1))
+    # From units of the box to coordinates: n ↦ n/L, dA ↦ dA |n/L| ΠL.
     n = n / lengths
     stretch = np.linalg.norm(n, axis=1)
     return Crossings(low + lengths * U, n / stretch[:, None], sizes * stretch * np.prod(lengths))
 
 
-def _on_lines(inside: _Inside, axis: int, across: Array) -> tuple[Array, Array]:
-    """Where lines along an axis cross the boundary, and whether they leave (1) or enter (-1) the domain."""
+def _line_crossings(inside: _Inside, axis: int, across: Array) -> tuple[Array, Array]:
+    """Return where lines along an axis cross the boundary, and 1 where they leave, -1 where they enter."""
     d = across.shape[1] + 1
-    s = np.concatenate([[-_BEYOND], (np.arange(_STEPS) + 0.5) / _STEPS, [1.0 + _BEYOND]])
+    s = np.concatenate(
+        [[-_OVERHANG], (np.arange(_SAMPLES_PER_LINE) + 0.5) / _SAMPLES_PER_LINE, [1.0 + _OVERHANG]]
+    )
     U = np.empty((len(across), len(s), d))
     U[..., [i for i in range(d) if i != axis]] = across[:, None, :]
     U[..., axis] = s
-    held = inside(U.reshape(-1, d)).reshape(U.shape[:2])
-    lines, steps = np.nonzero(held[:, 1:] != held[:, :-1])
+    is_inside = inside(U.reshape(-1, d)).reshape(U.shape[:2])
+    lines, steps = np.nonzero(is_inside[:, 1:] != is_inside[:, :-1])
     found = U[lines, steps]
-    found[:, axis] = _bisected(inside, axis, found, s[steps], s[steps + 1], held[lines, steps])
-    return found, np.where(held[lines, steps], 1.0, -1.0)
+    found[:, axis] = _bisect_along(inside, axis, found, s[steps], s[steps + 1], is_inside[lines, steps])
+    return found, np.where(is_inside[lines, steps], 1.0, -1.0)
 
 
-def _bisected(inside: _Inside, axis: int, U: Array, a: Array, b: Array, first: Mask) -> Array:
-    """The place between a and b where it changes; ``first`` is what holds at a. Inside, if only just."""
+def _bisect_along(inside: _Inside, axis: int, U: Array, a: Array, b: Array, starts_inside: Mask) -> Array:
+    """Return the crossing between a and b, on its inner side; ``starts_inside`` is whether a is inside."""
     U = U.copy()
 
     def same(c: Array) -> Mask:
         U[:, axis] = c
-        return np.asarray(inside(U) == first)
+        return np.asarray(inside(U) == starts_inside)
 
-    return np.where(first, *bisected(same, a, b))
+    return np.where(starts_inside, *bisect(same, a, b))
 
 
 def _normals(inside: _Inside, axis: int, U: Array, leaves: Array) -> tuple[Array, Mask]:
-    """Outward normals from the crossings on both sides, and where there is no corner between these."""
+    """Return outward normals from neighboring crossings, and which are valid (no corner nearby)."""
     n = np.zeros_like(U)
     n[:, axis] = 1.0
-    good = np.ones(len(U), dtype=np.bool_)
-    first = leaves > 0
+    valid = np.ones(len(U), dtype=np.bool_)
+    starts_inside = leaves > 0
     for j in range(U.shape[1]):
         if j == axis or not len(U):
             continue
         slopes = []
         for sign in (1.0, -1.0):
-            beside = U.copy()
-            beside[:, j] += sign * _ASIDE
-            ends = [U[:, axis] - _REACH * _ASIDE, U[:, axis] + _REACH * _ASIDE]
-            for end, expected in zip(ends, (first, ~first), strict=True):
-                beside[:, axis] = end
-                good &= inside(beside) == expected
-            there = _bisected(inside, axis, beside, ends[0], ends[1], first)
-            slopes.append(sign * (there - U[:, axis]) / _ASIDE)
-        good &= np.abs(slopes[0] - slopes[1]) <= _BEND
+            shifted = U.copy()
+            shifted[:, j] += sign * _NORMAL_STEP
+            ends = [U[:, axis] - _SEARCH_STEPS * _NORMAL_STEP, U[:, axis] + _SEARCH_STEPS * _NORMAL_STEP]
+            for end, expected in zip(ends, (starts_inside, ~starts_inside), strict=True):
+                shifted[:, axis] = end
+                valid &= inside(shifted) == expected
+            crossing = _bisect_along(inside, axis, shifted, ends[0], ends[1], starts_inside)
+            slopes.append(sign * (crossing - U[:, axis]) / _NORMAL_STEP)
+        valid &= np.abs(slopes[0] - slopes[1]) <= _MAX_SLOPE_JUMP
         n[:, j] = -0.5 * (slopes[0] + slopes[1])
     n *= leaves[:, None]
-    return n / np.linalg.norm(n, axis=1, keepdims=True), good
+    return n / np.linalg.norm(n, axis=1, keepdims=True), valid
 
 
-def flattened(found: Crossings, known: Boundary, extent: float) -> tuple[Boundary, Array]:
-    """The crossings as a boundary, with their sizes: owners from the nearest known points.
+def with_known_planes(crossings: Crossings, known: Boundary, extent: float) -> tuple[Boundary, Array]:
+    """Return the crossings as a `Boundary` with owners of the nearest known points, and their measures.
 
-    Where the boundary is a plane, known points say exactly which: ``contains`` may have some slack.
+    Where the known points lie in a plane, crossings are projected onto it, since ``contains`` may have a
+    tolerance.
     """
     from scipy.spatial import cKDTree
 
-    k = min(_NEAR, len(known.points))
-    near = cKDTree(known.points).query(found.points, k=k)[1].reshape(len(found.points), k)
-    X, n = found.points.copy(), found.normals.copy()
-    there, its = known.points[near], known.normals[near]
-    alike = np.linalg.norm(its - n[:, None, :], axis=2) < _ALIKE
+    k = min(_NEAREST_POINTS, len(known.points))
+    near = cKDTree(known.points).query(crossings.points, k=k)[1].reshape(len(crossings.points), k)
+    X, n = crossings.points.copy(), crossings.normals.copy()
+    near_points, near_normals = known.points[near], known.normals[near]
+    same_face = np.linalg.norm(near_normals - n[:, None, :], axis=2) < _NORMAL_TOLERANCE
     rows = np.arange(len(X))
-    q, m = there[rows, alike.argmax(axis=1)], its[rows, alike.argmax(axis=1)]
-    # Of one plane are several whose normals are the same, and not only nearly: a curve has none such.
-    same = np.abs(its - m[:, None, :]).max(axis=2) < _SAME
-    same &= np.abs(np.einsum("pd,pkd->pk", m, there - q[:, None, :])) < _SAME * extent
+    q, m = near_points[rows, same_face.argmax(axis=1)], near_normals[rows, same_face.argmax(axis=1)]
+    # A plane has several known points with exactly equal normals; a curved face has not.
+    same = np.abs(near_normals - m[:, None, :]).max(axis=2) < _PLANE_TOLERANCE
+    same &= np.abs(np.einsum("pd,pkd->pk", m, near_points - q[:, None, :])) < _PLANE_TOLERANCE * extent
     height = np.einsum("pd,pd->p", m, X - q)
-    flat = alike.any(axis=1) & (np.count_nonzero(same, axis=1) > 2) & (np.abs(height) < _SLACK * extent)
-    X[flat] -= height[flat, None] * m[flat]
-    n[flat] = m[flat]
-    return Boundary(X, n, tuple(known.owners[i] for i in near[:, 0])), found.sizes
+    is_planar = (
+        same_face.any(axis=1) & (np.count_nonzero(same, axis=1) > 2) & (np.abs(height) < _MAX_OFFSET * extent)
+    )
+    X[is_planar] -= height[is_planar, None] * m[is_planar]
+    n[is_planar] = m[is_planar]
+    return Boundary(X, n, tuple(known.owners[i] for i in near[:, 0])), crossings.sizes

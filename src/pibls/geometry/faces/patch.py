@@ -1,4 +1,4 @@
-"""A curved side of a body as a face: whole, or what a box or other shapes leave of it."""
+"""Faces of bodies that are a surface x(U) or a part of it, trimmed by other shapes or clipped to a box."""
 
 from __future__ import annotations
 
@@ -7,32 +7,35 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.geometry.faces.face import Boundary, Face, Keep, owned_by
-from pibls.geometry.faces.surface import Surface, lattice
-from pibls.geometry.maps import Affine
+from pibls.geometry.affine import Affine
+from pibls.geometry.faces.face import Boundary, BoundaryFilter, Face, bounds_part_in_box
+from pibls.geometry.faces.surface import Surface, cell_parameters
 
-_DEPTH, _DEPTH_IN_BOX = 3, 9
-_FINE = 4  # cells in a box are that much smaller than the box
-_ROUNDS = 8
-_MOST = 20_000  # cells
+_MAX_DEPTH, _MAX_DEPTH_IN_BOX = 3, 9
+_BOX_FRACTION = 4  # parameter cells in a box are this much smaller than the box
+_MAX_ROUNDS = 8
+_MAX_CELLS = 20_000  # of a trimmed surface
 
 
 @dataclass(frozen=True)
-class KeptBoxes:
-    """Boxes of parameters (m, k, 2), and the share of each that is kept."""
+class ParameterCells:
+    """Boxes of parameters (m, k, 2), and the fraction of each that is kept, (m,)."""
 
     boxes: Array
-    shares: Array
+    kept_fractions: Array
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A surface, or the part of it where every ``keep`` holds; its cells are those that have such points."""
+    """A surface, or the part of it where every function in ``keep`` is true.
+
+    ``cells`` are the parameter boxes that contain this part; None for the whole surface.
+    """
 
     surface: Surface
     flip: bool = False
-    keep: tuple[Keep, ...] = ()
-    cells: KeptBoxes | None = field(default=None, compare=False)
+    keep: tuple[BoundaryFilter, ...] = ()
+    cells: ParameterCells | None = field(default=None, compare=False)
 
     @property
     def dimension(self) -> int:
@@ -44,17 +47,17 @@ class Patch:
 
     @property
     def is_closed(self) -> bool:
-        return self.cells is None and self.surface.closed
+        return self.cells is None and self.surface.is_closed
 
     @property
-    def is_thin(self) -> bool:
+    def is_slit_side(self) -> bool:
         return False
 
     def at(self, U: Array, rng: Rng | None = None) -> Boundary:
-        """The points for U; of a part, as many, evenly spread by themselves."""
+        """Return the points for U; for a part of a surface, as many evenly distributed points."""
         if self.cells is None:
             return self._map(U)
-        return self._spread(self.cells, len(U), rng or np.random.default_rng(0))
+        return self._even_points(self.cells, len(U), rng or np.random.default_rng(0))
 
     def _map(self, U: Array) -> Boundary:
         normals = self.surface.normal(U)
@@ -62,24 +65,24 @@ class Patch:
             self.surface.position(U), -normals if self.flip else normals, (self.surface.owner,) * len(U)
         )
 
-    def _spread(self, cells: KeptBoxes, n: int, rng: np.random.Generator) -> Boundary:
+    def _even_points(self, cells: ParameterCells, n: int, rng: np.random.Generator) -> Boundary:
         k = self.dimension
-        weights = self._areas(cells, None) * cells.shares
+        weights = self._areas(cells, None) * cells.kept_fractions
         ends = np.cumsum(weights) / weights.sum()
-        U, more = np.empty((0, k)), n
-        for _ in range(_ROUNDS):
-            # A Kronecker sequence: even, whatever the number of points.
-            s = (rng.random(k) + np.arange(1, more + 1)[:, None] * _steps(k)) % 1.0
+        U, count = np.empty((0, k)), n
+        for _ in range(_MAX_ROUNDS):
+            # A Kronecker sequence is evenly distributed for any number of points.
+            s = (rng.random(k) + np.arange(1, count + 1)[:, None] * _steps(k)) % 1.0
             index = np.minimum(np.searchsorted(ends, s[:, 0], side="right"), len(ends) - 1)
-            begin = np.where(index > 0, ends[index - 1], 0.0)
-            s[:, 0] = (s[:, 0] - begin) / np.maximum(ends[index] - begin, 1e-300)
+            start = np.where(index > 0, ends[index - 1], 0.0)
+            s[:, 0] = (s[:, 0] - start) / np.maximum(ends[index] - start, 1e-300)
             low, high = cells.boxes[index, :, 0], cells.boxes[index, :, 1]
             found = low + (high - low) * np.clip(s, 0.0, 1.0)
             kept = self._kept(self._map(found))
             U = np.concatenate([U, found[kept]])
             if len(U) >= n:
                 break
-            more = 2 * (n - len(U)) + 8
+            count = 2 * (n - len(U)) + 8
         return self._map(U[:n])
 
     def _kept(self, boundary: Boundary) -> Mask:
@@ -88,15 +91,15 @@ class Patch:
             mask &= keep(boundary)
         return mask
 
-    def _areas(self, cells: KeptBoxes, lengths: Array | None) -> Array:
+    def _areas(self, cells: ParameterCells, lengths: Array | None) -> Array:
         return self.surface.areas(cells.boxes, np.ones(self.dimension + 1) if lengths is None else lengths)
 
     def measure(self, lengths: Array) -> float:
-        cells = self.cells or KeptBoxes(self.surface.cells, np.ones(len(self.surface.cells)))
-        return float((self._areas(cells, lengths) * cells.shares).sum())
+        cells = self.cells or ParameterCells(self.surface.cells, np.ones(len(self.surface.cells)))
+        return float((self._areas(cells, lengths) * cells.kept_fractions).sum())
 
     def touches(self, X: Array, tolerance: Array) -> Mask:
-        on = self.surface.on(X, tolerance)
+        on = self.surface.touches(X, tolerance)
         if on.any() and self.keep and (normals := self.normals(X)) is not None:
             on &= self._kept(Boundary(X, normals, (self.surface.owner,) * len(X)))
         return on
@@ -111,22 +114,22 @@ class Patch:
     def flipped(self) -> Patch:
         return replace(self, flip=not self.flip)
 
-    def dense(self) -> Array:
+    def dense_points(self) -> Array:
         boxes = self.surface.cells if self.cells is None else self.cells.boxes
-        U = lattice(boxes).reshape(-1, self.dimension)
+        U = cell_parameters(boxes).reshape(-1, self.dimension)
         found = self._map(U)
         return found.points if self.cells is None else found.points[self._kept(found)]
 
-    def trimmed(self, keep: Keep, near: Array) -> tuple[Face, ...]:
-        return self._parted(replace(self, keep=(*self.keep, keep)), None)
+    def trimmed(self, keep: BoundaryFilter, near: Array) -> tuple[Face, ...]:
+        return self._part(replace(self, keep=(*self.keep, keep)), None)
 
     def clipped(self, box: Array) -> tuple[Face, ...]:
         def in_box(boundary: Boundary) -> Mask:
-            return owned_by(box, boundary.points, boundary.normals)
+            return bounds_part_in_box(box, boundary.points, boundary.normals)
 
-        return self._parted(replace(self, keep=(*self.keep, in_box)), box)
+        return self._part(replace(self, keep=(*self.keep, in_box)), box)
 
-    def _parted(self, part: Patch, box: Array | None) -> tuple[Face, ...]:
+    def _part(self, part: Patch, box: Array | None) -> tuple[Face, ...]:
         if self.cells is not None:
             boxes = self.cells.boxes
         else:
@@ -134,31 +137,31 @@ class Patch:
         if not len(boxes):
             return ()
         done: list[tuple[Array, Array]] = []
-        whole = self.cells is None and len(boxes) == len(self.surface.cells)
-        for depth in range(1 + (_DEPTH if box is None else _DEPTH_IN_BOX)):
-            L = lattice(boxes)
-            B = part._map(L.reshape(-1, self.dimension))
-            kept = part._kept(B).reshape(L.shape[:2])
-            shares = kept.mean(axis=1)
-            split = (shares > 0) & (shares < 1)
+        is_whole = self.cells is None and len(boxes) == len(self.surface.cells)
+        for depth in range(1 + (_MAX_DEPTH if box is None else _MAX_DEPTH_IN_BOX)):
+            samples = cell_parameters(boxes)
+            boundary = part._map(samples.reshape(-1, self.dimension))
+            kept = part._kept(boundary).reshape(samples.shape[:2])
+            fractions = kept.mean(axis=1)
+            split = (fractions > 0) & (fractions < 1)
             if box is not None:
-                X = B.points.reshape(*L.shape[:2], -1)
+                X = boundary.points.reshape(*samples.shape[:2], -1)
                 low, high = X.min(axis=1), X.max(axis=1)
                 reach = 0.5 * (high - low)
-                meets = np.all((low - reach <= box[:, 1]) & (high + reach >= box[:, 0]), axis=1)
-                coarse = np.any(high - low > (box[:, 1] - box[:, 0]) / _FINE, axis=1)
-                split = meets & (shares < 1) & (coarse | (shares > 0))
-                split &= coarse | (depth < _DEPTH)
-            last = depth == (_DEPTH if box is None else _DEPTH_IN_BOX)
-            last |= int(split.sum()) << self.dimension > (_MOST if self.dimension == 2 else 800)
-            stay = (shares > 0) & (~split | last)
-            whole &= depth == 0 and bool(np.all(shares == 1))
-            done.append((boxes[stay], shares[stay]))
-            if last or not split.any():
+                meets_box = np.all((low - reach <= box[:, 1]) & (high + reach >= box[:, 0]), axis=1)
+                is_coarse = np.any(high - low > (box[:, 1] - box[:, 0]) / _BOX_FRACTION, axis=1)
+                split = meets_box & (fractions < 1) & (is_coarse | (fractions > 0))
+                split &= is_coarse | (depth < _MAX_DEPTH)
+            is_last = depth == (_MAX_DEPTH if box is None else _MAX_DEPTH_IN_BOX)
+            is_last |= int(split.sum()) << self.dimension > (_MAX_CELLS if self.dimension == 2 else 800)
+            stay = (fractions > 0) & (~split | is_last)
+            is_whole &= depth == 0 and bool(np.all(fractions == 1))
+            done.append((boxes[stay], fractions[stay]))
+            if is_last or not split.any():
                 break
-            boxes = _halved(boxes[split])
-        found = KeptBoxes(np.concatenate([b for b, _ in done]), np.concatenate([s for _, s in done]))
-        if whole:
+            boxes = _bisected_boxes(boxes[split])
+        found = ParameterCells(np.concatenate([b for b, _ in done]), np.concatenate([s for _, s in done]))
+        if is_whole:
             return (replace(self, flip=part.flip),)
         return (replace(part, cells=found),) if len(found.boxes) else ()
 
@@ -167,11 +170,11 @@ class Patch:
 
 
 class _Image(Surface):
-    """M x(U) + b."""
+    """The image M x(U) + b of a surface."""
 
     def __init__(self, patch: Patch, affine: Affine, owner: object) -> None:
         self._surface, self._affine, self.owner = patch.surface, affine, owner
-        self.dimension, self.closed = patch.surface.dimension, patch.surface.closed
+        self.dimension, self.is_closed = patch.surface.dimension, patch.surface.is_closed
         self.cells = patch.surface.cells
 
     def position(self, U: Array) -> Array:
@@ -180,25 +183,25 @@ class _Image(Surface):
     def normal(self, U: Array) -> Array:
         return self._affine.normals(self._surface.normal(U))
 
-    def on(self, X: Array, tolerance: Array) -> Mask:
+    def touches(self, X: Array, tolerance: Array) -> Mask:
         scale = float(np.abs(self._affine.inverse).sum(axis=1).max())
-        return self._surface.on(self._affine.back(X), tolerance * scale)
+        return self._surface.touches(self._affine.inverse_points(X), tolerance * scale)
 
     def normal_at(self, X: Array) -> Array | None:
-        normals = self._surface.normal_at(self._affine.back(X))
+        normals = self._surface.normal_at(self._affine.inverse_points(X))
         return None if normals is None else self._affine.normals(normals)
 
 
 def _steps(k: int) -> Array:
-    """Irrational steps for a Kronecker sequence: powers of the root of x^(k+1) = x + 1."""
+    """Return irrational steps (k,) of a Kronecker sequence: powers of 1/r with r^(k+1) = r + 1."""
     root = 1.5
     for _ in range(40):
         root = (1.0 + root) ** (1.0 / (k + 1))
     return np.asarray((1.0 / root) ** np.arange(1, k + 1))
 
 
-def _halved(boxes: Array) -> Array:
-    """Each box (k, 2) in 2^k."""
+def _bisected_boxes(boxes: Array) -> Array:
+    """Divide each box (k, 2) into 2^k boxes."""
     k = boxes.shape[1]
     for j in range(k):
         middle = boxes[:, j].mean(axis=1)

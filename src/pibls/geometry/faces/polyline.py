@@ -1,4 +1,4 @@
-"""p₀ p₁ … pₘ: a chain of straight lines, at constant speed."""
+"""Polygonal lines p₀ p₁ … pₘ, parametrized by arc length."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from pibls.geometry.faces.curve import Curve
 
 
 class Polyline(Curve):
-    """From corner to corner; a closed one returns to its first point, which is then also its last."""
+    """A polygonal line through points; if closed, the last point equals the first."""
 
-    broken = True
+    has_corners = True
 
     def __init__(self, owner: object, points: Array, *, closed: bool) -> None:
-        self.owner, self.closed = owner, closed
+        self.owner, self.is_closed = owner, closed
         self._points = points
-        way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-        self._u = way / way[-1]
-        self.pieces = int(min(max(64, 8 * len(points)), 16384))
+        length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+        self._u = length / length[-1]
+        self.segments = int(min(max(64, 8 * len(points)), 16384))
 
     @property
     def knots(self) -> Any:  # type: ignore[override]
         return self._u
 
-    def _piece(self, u: Array) -> Array:
+    def _segment(self, u: Array) -> Array:
         return np.clip(np.searchsorted(self._u, u, side="right") - 1, 0, len(self._u) - 2)
 
     def position(self, u: Array) -> Array:
-        i = self._piece(u)
+        i = self._segment(u)
         s = ((u - self._u[i]) / (self._u[i + 1] - self._u[i]))[:, None]
         return np.asarray(self._points[i] * (1.0 - s) + self._points[i + 1] * s)
 
     def tangent(self, u: Array) -> Array:
-        i = self._piece(u)
+        i = self._segment(u)
         return np.asarray(self._points[i + 1] - self._points[i])

@@ -1,1 +1,1 @@
-"""∫_Ω f and ∫_∂Ω f: points with weights for any shape, and for what of it lies in a cell."""
+"""Quadrature rules for ∫_Ω f and ∫_∂Ω f, over shapes and their intersections with cells."""

@@ -1,1 +1,1 @@
-"""A domain in pieces that touch inside."""
+"""Partitions of a domain into subdomains with interfaces between them."""

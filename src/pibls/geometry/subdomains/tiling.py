@@ -1,7 +1,7 @@
-r"""Ω = ∪ Pᵢ: a rectangle, divided by chords from side to side into convex polygons.
+r"""Partition of a rectangle into convex polygons by chords from side to side.
 
-A point belongs to the polygon on its side of every chord. All is done in coordinates from 0 to 1: metres and
-nanoseconds have no angle between them.
+A point belongs to the polygon on the same side of every chord. Coordinates are scaled to the unit square,
+since distances and times have different units.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, Mask, Numbers
-from pibls.caching import cached_property
 from pibls.geometry.faces.face import Face
 from pibls.geometry.protocol import Domain, box_of
-from pibls.geometry.subdomains.cuts import CutLine
+from pibls.geometry.subdomains.cut_lines import CutLine
+from pibls.runtime.caching import cached_property
 
 Point = tuple[float, float]
 
-_SAME = 1e-9  # of the sides: chords that are closer than that are one, and polygons thinner than that none
+_TOLERANCE = 1e-9  # of the sides: closer chords are identical, thinner polygons are dropped
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A convex polygon, and on which side of each chord it lies, 1 to the left."""
+    """A convex polygon, and its side of each chord (1 is left)."""
 
     corners: Array
     sides: tuple[int, ...] = ()
 
     def cut(self, chord: CutLine) -> Iterator[Tile]:
-        """What of it is to the right of a chord, and what is to the left."""
-        heights = chord.height(self.corners)
-        heights[np.abs(heights) < _SAME] = 0.0
+        """Yield the nonempty parts to the right and to the left of a chord."""
+        heights = chord.signed_distance(self.corners)
+        heights[np.abs(heights) < _TOLERANCE] = 0.0
         for side, sign in enumerate((-1.0, 1.0)):
             kept = []
             for i, h in enumerate(heights):
@@ -45,28 +45,28 @@ class Tile:
                 yield Tile(np.array(kept), (*self.sides, side))
 
     def edge(self, chord: CutLine) -> Array:
-        """The ends of its edge on a chord, (2, 2)."""
-        there = self.corners[np.abs(chord.height(self.corners)) < 10 * _SAME]
-        along = there @ chord.along
+        """Return the ends of the edge on a chord, (2, 2)."""
+        there = self.corners[np.abs(chord.signed_distance(self.corners)) < 10 * _TOLERANCE]
+        along = there @ chord.direction
         return np.asarray(there[[along.argmin(), along.argmax()]])
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """The polygons between the chords of a domain with two coordinates."""
+    """The partition of a domain with two coordinates into polygons between chords."""
 
     domain: Domain
     chords: tuple[CutLine, ...]
-    """In coordinates from 0 to 1."""
+    """The chords, in coordinates of the unit square."""
     tiles: tuple[Tile, ...]
 
     @classmethod
     def of(cls, domain: Domain, lines: Iterable[tuple[Point, Point]]) -> Tiling:
-        """By lines from side to side, in coordinates from 0 to 1."""
+        """Return the tiling by lines from side to side, in coordinates of the unit square."""
         chords: list[CutLine] = []
         for line in lines:
             chord = CutLine(*line)
-            if not any(chord.is_on_line_of(other, _SAME) for other in chords):
+            if not any(chord.is_collinear(other, _TOLERANCE) for other in chords):
                 chords.append(chord)
         tiles = [Tile(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]))]
         for chord in chords:
@@ -81,50 +81,52 @@ class Tiling:
         return np.array([tile.sides for tile in self.tiles], dtype=float)
 
     def locate(self, X: Array) -> Numbers:
-        """The polygon of each point; next to a corner of many, the one that it is least far outside of."""
-        low, size = _frame(self.domain)
-        heights = np.array([chord.height((X - low) / size) for chord in self.chords])
-        wrong = np.maximum(-heights, 0.0).T @ self._sides.T + np.maximum(heights, 0.0).T @ (1 - self._sides).T
-        return np.asarray(wrong.argmin(axis=1), dtype=np.intp)
+        """Return the index of the polygon of each point; near a common corner, the one it violates least."""
+        low, size = _origin_and_lengths(self.domain)
+        heights = np.array([chord.signed_distance((X - low) / size) for chord in self.chords])
+        violation = (
+            np.maximum(-heights, 0.0).T @ self._sides.T + np.maximum(heights, 0.0).T @ (1 - self._sides).T
+        )
+        return np.asarray(violation.argmin(axis=1), dtype=np.intp)
 
-    def is_between(self, X: Array) -> Mask:
-        """Which points lie on a chord, where what is given may jump."""
-        low, size = _frame(self.domain)
-        heights = np.array([chord.height((X - low) / size) for chord in self.chords])
-        return np.asarray((np.abs(heights) < _SAME).any(axis=0))
+    def is_on_interface(self, X: Array) -> Mask:
+        """Return which points lie on a chord, where data may jump."""
+        low, size = _origin_and_lengths(self.domain)
+        heights = np.array([chord.signed_distance((X - low) / size) for chord in self.chords])
+        return np.asarray((np.abs(heights) < _TOLERANCE).any(axis=0))
 
-    def box(self, piece: int) -> Array:
-        """A box (2, 2) around a polygon."""
-        low, size = _frame(self.domain)
-        corners = low + self.tiles[piece].corners * size
+    def box(self, subdomain: int) -> Array:
+        """Return the bounding box (2, 2) of a polygon."""
+        low, size = _origin_and_lengths(self.domain)
+        corners = low + self.tiles[subdomain].corners * size
         return np.stack([corners.min(axis=0), corners.max(axis=0)], axis=1)
 
     def interfaces(self) -> Iterator[tuple[CutLine, tuple[int, int], Face]]:
-        """Each edge between two polygons: its chord, the polygons to its right and left, and the edge."""
-        low, size = _frame(self.domain)
+        """Yield (chord, (right polygon, left polygon), face) for each edge between two polygons."""
+        low, size = _origin_and_lengths(self.domain)
         numbers = {tile.sides: i for i, tile in enumerate(self.tiles)}
         for n, chord in enumerate(self.chords):
             for i, tile in enumerate(self.tiles):
-                beyond = numbers.get((*tile.sides[:n], 1, *tile.sides[n + 1 :]))
-                if tile.sides[n] == 0 and beyond is not None:
+                neighbor = numbers.get((*tile.sides[:n], 1, *tile.sides[n + 1 :]))
+                if tile.sides[n] == 0 and neighbor is not None:
                     a, b = (low + tile.edge(chord) * size).tolist()
-                    yield chord, (i, beyond), CutLine((a[0], a[1]), (b[0], b[1])).face
+                    yield chord, (i, neighbor), CutLine((a[0], a[1]), (b[0], b[1])).face
 
     @property
     def samples(self) -> Sequence[Array]:
-        """The middle of each polygon."""
-        low, size = _frame(self.domain)
+        """One point, the mean of the corners, of each polygon."""
+        low, size = _origin_and_lengths(self.domain)
         return [low + tile.corners.mean(axis=0, keepdims=True) * size for tile in self.tiles]
 
-    def gaps(self, piece: int) -> tuple[tuple[tuple[float, ...], float], ...]:
-        """What is convex has none."""
+    def cavities(self, subdomain: int) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """Return no cavities, since the polygons are convex."""
         return ()
 
-    def are_alike(self, p: int, q: int) -> bool:
-        """Whether nothing is to be seen between two polygons: something is."""
+    def have_same_material(self, p: int, q: int) -> bool:
+        """Return False: every edge between two polygons is an interface."""
         return False
 
 
-def _frame(domain: Domain) -> tuple[Array, Array]:
+def _origin_and_lengths(domain: Domain) -> tuple[Array, Array]:
     low, high = box_of(domain).T
     return low, high - low

@@ -1,4 +1,4 @@
-"""Shapes from the files of other programs: DXF, SVG and GeoJSON outlines, STL surfaces."""
+"""Import of shapes from drawings: DXF, SVG and GeoJSON outlines, STL surfaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pibls.errors import ProblemError
 from pibls.geometry import Solid
 from pibls.io.drawings.dxf import dxf_rings
 from pibls.io.drawings.geojson import geojson_rings
-from pibls.io.drawings.rings import Rings, area_of
+from pibls.io.drawings.rings import Rings, shape_from_rings
 from pibls.io.drawings.stl import stl_triangles
 from pibls.io.drawings.svg import svg_rings
 
@@ -23,28 +23,29 @@ OUTLINES: dict[str, Callable[[bytes, str], Rings]] = {
     ".geojson": geojson_rings,
     ".json": geojson_rings,
 }
-"""What reads closed lines from the bytes of a file, by how the file is called."""
+"""Suffix of a file → function that reads closed lines from its bytes."""
 
 MAX_BYTES = 200_000_000
+"""Maximum size of a file."""
 
 
 def read_shape(path: Any, coordinates: Any = None) -> Any:
-    """A shape from a drawing: closed lines of a DXF, SVG or GeoJSON file, the triangles of an STL file.
+    """Read a shape from a drawing: closed lines of a DXF, SVG or GeoJSON file, or triangles of an STL file.
 
-    A line inside another one is a hole; lines beside each other are parts of one shape. Circles and arcs are
-    taken as polygons of many sides. An SVG file is turned the right way up: its y-axis points downwards.
+    A line inside another one is a hole; disjoint lines are parts of one shape. Circles and arcs are
+    approximated by polygons with many sides. The y-axis of an SVG file, which points downwards, is reversed.
 
     Parameters
     ----------
     path
         The file.
     coordinates
-        The symbols of the shape, by default those called x, y and z.
+        The symbols of the coordinates; the default is x, y and z.
     """
     if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
         raise ProblemError(
             "read_shape(path)",
-            expected="the name of a file",
+            expected="a file name",
             got=repr(path)[:80],
             remedy='Write "plate.dxf", or a pathlib.Path.',
         )
@@ -53,7 +54,7 @@ def read_shape(path: Any, coordinates: Any = None) -> Any:
     if kind not in (*OUTLINES, ".stl"):
         raise ProblemError(
             "read_shape(path)",
-            expected=f"a file called *{', *'.join((*OUTLINES, '.stl'))}",
+            expected=f"a file named *{', *'.join((*OUTLINES, '.stl'))}",
             got=str(path),
             remedy="Save the drawing in one of these formats.",
         )
@@ -61,15 +62,15 @@ def read_shape(path: Any, coordinates: Any = None) -> Any:
         if file.stat().st_size > MAX_BYTES:
             raise OSError(f"larger than {MAX_BYTES} bytes")
         content = file.read_bytes()
-    except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
+    except (OSError, ValueError) as problem:  # ValueError: NUL character in the path
         raise ProblemError(
             "read_shape(path)",
             expected="a file that can be read",
             got=f"{str(path)[:200]}: {getattr(problem, 'strerror', None) or problem}",
-            remedy="Check the name and the rights of the file.",
+            remedy="Check the path and the permissions of the file.",
         ) from None
     if kind == ".stl":
         symbols = coordinates if coordinates is not None else sp.symbols("x y z")
         return Solid(symbols, stl_triangles(content, str(path)))
     symbols = coordinates if coordinates is not None else sp.symbols("x y")
-    return area_of(OUTLINES[kind](content, str(path)), symbols, str(path))
+    return shape_from_rings(OUTLINES[kind](content, str(path)), symbols, str(path))

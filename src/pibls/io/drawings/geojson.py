@@ -1,4 +1,4 @@
-"""GeoJSON: the rings of its polygons."""
+"""Reader of GeoJSON files: the rings of all polygons."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.io.drawings.rings import Rings, unreadable
+from pibls.io.drawings.rings import Rings, unreadable_drawing
 
 
 def geojson_rings(content: bytes, path: str) -> Rings:
-    """The rings of all polygons of a geometry, a feature or a collection."""
+    """Return the rings of all polygons of a geometry, a feature or a collection."""
     try:
         data = json.loads(content)
         return [np.array(ring, dtype=float)[:, :2] for ring in _rings(data)]
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as problem:
-        raise unreadable(path, f"not GeoJSON ({problem})") from None
+        raise unreadable_drawing(path, f"not GeoJSON ({problem})") from None
 
 
 def _rings(data: Any) -> list[Array]:
-    if data is None:  # a feature without a place
+    if data is None:  # a feature without geometry
         return []
     kind = data["type"]
     if kind == "FeatureCollection":

@@ -1,4 +1,4 @@
-"""Closed lines → polygons with holes: a line inside an odd number of others is a hole."""
+"""Polygons with holes from closed lines: a line inside an odd number of others is a hole."""
 
 from __future__ import annotations
 
@@ -9,34 +9,32 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pibls.arrays import Array, Numbers
-from pibls.errors import ProblemError, need
+from pibls.errors import ProblemError, import_optional
 from pibls.geometry import Polygon
-from pibls.geometry.checks.arguments import pair_of_coordinates
+from pibls.geometry.checks.arguments import check_two_coordinates
 from pibls.geometry.checks.vertices import points_of
 from pibls.geometry.csg import Union
 
 Rings: TypeAlias = list[Array]
-"""Closed lines, each (n, 2), the first point not repeated."""
+"""Closed lines, each of shape (n, 2), without repeating the first point."""
 
-_SAME_END = 1e-6  # of the drawing: ends of lines that are no further apart are one
-_AT_ONCE = 256  # rings that are compared with all others together
-_AROUND = tuple((a, b) for a in (0, -1, 1) for b in (0, -1, 1))
+_RELATIVE_END_TOLERANCE = 1e-6  # relative to the size of the drawing: closer ends of lines are joined
+_BATCH_SIZE = 256  # rings per query of the spatial index
+_NEIGHBOURS = tuple((a, b) for a in (0, -1, 1) for b in (0, -1, 1))
 
 
-def unreadable(
-    path: str, got: str, remedy: str = "Save it again from the program it comes from."
-) -> ProblemError:
-    """The file is not what its name says."""
+def unreadable_drawing(path: str, got: str, remedy: str = "Export it again.") -> ProblemError:
+    """Return the error about a file whose contents cannot be read."""
     return ProblemError(
-        "read_shape(path)", expected="a drawing of closed lines", got=f"{path}: {got}", remedy=remedy
+        "read_shape(path)", expected="a drawing with closed lines", got=f"{path}: {got}", remedy=remedy
     )
 
 
-def area_of(rings: Rings, coordinates: Any, path: str) -> Any:
-    """The shape that closed lines enclose."""
+def shape_from_rings(rings: Rings, coordinates: Any, path: str) -> Any:
+    """Return the shape that closed lines enclose."""
     if not rings:
-        raise unreadable(path, "no closed line", "Close the outline, or export it as a polyline.")
-    symbols = pair_of_coordinates(coordinates, "read_shape(coordinates)")
+        raise unreadable_drawing(path, "no closed line", "Close the outline, or export it as a polyline.")
+    symbols = check_two_coordinates(coordinates, "read_shape(coordinates)")
     rings = [points_of(ring, f"read_shape(path): outline {i + 1}", 3) for i, ring in enumerate(rings)]
     depth, parent = _nesting(rings)
     holes: dict[int, Rings] = {}
@@ -47,8 +45,8 @@ def area_of(rings: Rings, coordinates: Any, path: str) -> Any:
 
 
 def _nesting(rings: Rings) -> tuple[Numbers, Numbers]:
-    """How many others each ring lies in, and the smallest larger one that it lies in (-1 where none is)."""
-    shapely = need("shapely", extra="polygons", purpose="A polygon")
+    """Return for each ring the number of enclosing rings, and the smallest enclosing one (-1 if none)."""
+    shapely = import_optional("shapely", extra="polygons", purpose="A polygon")
     areas = shapely.polygons([shapely.linearrings(ring) for ring in rings])
     order = np.argsort(shapely.area(areas), kind="stable")
     ranks = np.empty(len(rings), dtype=np.intp)
@@ -56,42 +54,42 @@ def _nesting(rings: Rings) -> tuple[Numbers, Numbers]:
     points = np.array([ring[0] for ring in rings])
     tree = shapely.STRtree(areas)
     parent = np.full(len(rings), -1, dtype=np.intp)
-    for start in range(0, len(rings), _AT_ONCE):
-        some = points[start : start + _AT_ONCE]
-        inner, outer = tree.query(shapely.points(some))
-        for i, around in enumerate(_grouped(inner, ranks[outer], len(some)), start):
-            larger = order[np.sort(around[around > ranks[i]])]
-            parent[i] = _first_around(points[i], larger, areas, shapely)
+    for start in range(0, len(rings), _BATCH_SIZE):
+        batch_points = points[start : start + _BATCH_SIZE]
+        inner, outer = tree.query(shapely.points(batch_points))
+        for i, enclosing in enumerate(_values_by_key(inner, ranks[outer], len(batch_points)), start):
+            larger = order[np.sort(enclosing[enclosing > ranks[i]])]
+            parent[i] = _smallest_enclosing(points[i], larger, areas, shapely)
     depth = np.zeros(len(rings), dtype=np.intp)
     for i in order[::-1]:
         depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
     return depth, parent
 
 
-def _grouped(keys: Numbers, values: Numbers, count: int) -> list[Numbers]:
-    """The values of each key from 0 to count - 1; keys come in increasing order."""
+def _values_by_key(keys: Numbers, values: Numbers, count: int) -> list[Numbers]:
+    """Return the values of each key from 0 to count - 1; keys are sorted."""
     return np.split(values, np.searchsorted(keys, np.arange(1, count)))
 
 
-def _first_around(point: Array, candidates: Numbers, areas: Any, shapely: Any) -> int:
-    """The first of some areas that the point lies in; -1 where there is none.
+def _smallest_enclosing(point: Array, candidates: Numbers, areas: Any, shapely: Any) -> int:
+    """Return the first candidate that contains the point; -1 if there is none.
 
-    Most often it is the very first, so a few are asked at a time, and ever more.
+    It is usually among the first, so candidates are tested in batches of increasing size.
     """
     start, count = 0, 1
     while start < len(candidates):
-        asked = candidates[start : start + count]
-        found = np.flatnonzero(shapely.contains_xy(areas[asked], *point))
+        batch = candidates[start : start + count]
+        found = np.flatnonzero(shapely.contains_xy(areas[batch], *point))
         if len(found):
-            return int(asked[found[0]])
+            return int(batch[found[0]])
         start, count = start + count, 4 * count
     return -1
 
 
-def circle(
+def arc_points(
     center: Array, radius: float, start: float = 0.0, stop: float = 2 * np.pi, sides: int = 256
 ) -> Array:
-    """Points of an arc, both ends included; of a full circle the last is left out."""
+    """Return points of an arc with both ends; for a full circle without the last point."""
     share = abs(stop - start) / (2 * np.pi)
     n = max(int(sides * share), 2)
     angles = np.linspace(start, stop, n + 1)
@@ -99,8 +97,8 @@ def circle(
     return np.asarray(points[:-1] if share > 1 - 1e-12 else points)
 
 
-def chained(lines: list[Array], path: str) -> Rings:
-    """Lines that share their ends, put together to closed ones; what stays open is left out."""
+def join_lines(lines: list[Array], path: str) -> Rings:
+    """Join lines at common ends to closed lines; lines that remain open are dropped."""
     lines = [line for line in lines if len(line) > 1]
     if not lines:
         return []
@@ -108,54 +106,58 @@ def chained(lines: list[Array], path: str) -> Rings:
     with np.errstate(over="ignore"):
         size = float(np.ptp(points, axis=0).max())
     if not np.isfinite(size):
-        raise unreadable(path, "a coordinate that is no finite number, or too large")
+        raise unreadable_drawing(path, "a coordinate that is not finite or too large")
     firsts, lasts = (np.array([line[k] for line in lines]) for k in (0, -1))
-    ends = _numbered(np.concatenate([firsts, lasts]) - points.min(axis=0), _SAME_END * size or 1.0)
+    ends = _cluster_points(
+        np.concatenate([firsts, lasts]) - points.min(axis=0), _RELATIVE_END_TOLERANCE * size or 1.0
+    )
     first, last = ends[: len(lines)], ends[len(lines) :]
-    meeting: dict[int, deque[int]] = {}
+    lines_at_end: dict[int, deque[int]] = {}
     for i in range(len(lines)):
         if first[i] != last[i]:
             for end in (first[i], last[i]):
-                meeting.setdefault(end, deque()).append(i)
-    free = [a != b for a, b in zip(first, last, strict=True)]
+                lines_at_end.setdefault(end, deque()).append(i)
+    is_unused = [a != b for a, b in zip(first, last, strict=True)]
     out: Rings = []
     for i, line in enumerate(lines):
-        parts, here = [line], last[i]
-        if free[i]:
-            free[i] = False
-            while here != first[i] and (k := _next(meeting[here], free)) is not None:
-                free[k] = False
-                forth = first[k] == here
-                parts.append((lines[k] if forth else lines[k][::-1])[1:])
-                here = last[k] if forth else first[k]
+        parts, end_point = [line], last[i]
+        if is_unused[i]:
+            is_unused[i] = False
+            while (
+                end_point != first[i] and (k := _next_unused(lines_at_end[end_point], is_unused)) is not None
+            ):
+                is_unused[k] = False
+                is_forward = first[k] == end_point
+                parts.append((lines[k] if is_forward else lines[k][::-1])[1:])
+                end_point = last[k] if is_forward else first[k]
         elif first[i] != last[i]:
-            continue  # part of a line before it
-        if here == first[i] and sum(map(len, parts)) > 3:
+            continue  # already part of another line
+        if end_point == first[i] and sum(map(len, parts)) > 3:
             out.append(np.concatenate(parts)[:-1])
     return out
 
 
-def _numbered(points: Array, tolerance: float) -> list[int]:
-    """A number for each point, the same for points that are as good as equal.
+def _cluster_points(points: Array, tolerance: float) -> list[int]:
+    """Return an index for each point, the same for points within the tolerance.
 
-    Cells as wide as the tolerance hold one representative each at most, so that nine of them are all that a
-    point is compared with.
+    Grid cells as wide as the tolerance contain at most one representative each, so that a point is compared
+    with at most nine.
     """
     cells: dict[tuple[int, int], tuple[int, float, float]] = {}
     out = []
     for x, y in points.tolist():
         i, j = math.floor(x / tolerance), math.floor(y / tolerance)
-        near = (cells.get((i + a, j + b)) for a, b in _AROUND)
-        met = next((n for n, p, q in filter(None, near) if max(abs(p - x), abs(q - y)) <= tolerance), None)
-        if met is None:
-            met = len(cells)
-            cells[i, j] = (met, x, y)
-        out.append(met)
+        near = (cells.get((i + a, j + b)) for a, b in _NEIGHBOURS)
+        index = next((n for n, p, q in filter(None, near) if max(abs(p - x), abs(q - y)) <= tolerance), None)
+        if index is None:
+            index = len(cells)
+            cells[i, j] = (index, x, y)
+        out.append(index)
     return out
 
 
-def _next(lines: deque[int], free: list[bool]) -> int | None:
-    """The first of the lines that is free; those before it are dropped."""
-    while lines and not free[lines[0]]:
+def _next_unused(lines: deque[int], is_unused: list[bool]) -> int | None:
+    """Return the first unused line; used lines before it are removed from the queue."""
+    while lines and not is_unused[lines[0]]:
         lines.popleft()
     return lines[0] if lines else None

@@ -1,4 +1,4 @@
-"""SVG: closed paths, polygons, rectangles, circles and ellipses, with their transforms."""
+"""Reader of SVG files: closed paths, polygons, rectangles, circles and ellipses with transforms."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
-from pibls.io.drawings.rings import Rings, chained, unreadable
+from pibls.io.drawings.rings import Rings, join_lines, unreadable_drawing
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _COMMAND = re.compile(r"([MmLlHhVvCcSsQqTtAaZz])([^MmLlHhVvCcSsQqTtAaZz]*)")
-_TRANSFORM = re.compile(r"\b(\w++)\s*+\(([^()]*+)\)")  # possessive: linear in any text
-_NEEDS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7}
-_STEPS = np.linspace(0.0, 1.0, 33)[1:]
+_TRANSFORM = re.compile(r"\b(\w++)\s*+\(([^()]*+)\)")  # possessive quantifiers: linear time
+_ARGUMENT_COUNTS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7}
+_CURVE_PARAMETERS = np.linspace(0.0, 1.0, 33)[1:]
 
 
-_HIDDEN = ("defs", "clipPath", "mask", "symbol", "pattern")
+_HIDDEN_ELEMENTS = ("defs", "clipPath", "mask", "symbol", "pattern")
 
 
 def svg_rings(content: bytes, path: str) -> Rings:
-    """The closed lines of a drawing, with the y-axis upwards."""
+    """Return the closed lines of a drawing, with the y-axis upwards."""
     drawing = _Drawing(path)
     try:
-        with np.errstate(all="ignore"):  # numbers that are too large are refused together, in `chained`
+        with np.errstate(all="ignore"):  # overflow is reported by `join_lines`
             drawing.parser.Parse(content, True)
     except ProblemError:
         raise
     except (expat.ExpatError, ValueError, LookupError) as problem:
-        raise unreadable(path, f"not SVG ({problem})") from None
-    return chained(drawing.lines, path)
+        raise unreadable_drawing(path, f"not SVG ({problem})") from None
+    return join_lines(drawing.lines, path)
 
 
 class _Drawing:
-    """The lines of an SVG file, collected while its elements are parsed one after the other.
+    """Collects the lines of an SVG file while its elements are parsed.
 
-    Groups are a list and not calls within calls, so that they may be nested to any depth. Entities of the
-    file's own are refused where the parser meets their declaration, whatever the encoding.
+    Groups are kept on a stack instead of recursive calls, so that they may be nested to any depth. Entity
+    declarations are rejected by the parser in any encoding.
     """
 
     def __init__(self, path: str) -> None:
@@ -53,11 +53,11 @@ class _Drawing:
         self.parser.EntityDeclHandler = self._entity
 
     def _entity(self, *declared: Any) -> None:
-        raise unreadable(self._path, "a file with entities of its own", "Save it as plain SVG.")
+        raise unreadable_drawing(self._path, "entity declarations", "Save it as plain SVG.")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         kind = name.rpartition(" ")[2]
-        if self._hidden or kind in _HIDDEN:
+        if self._hidden or kind in _HIDDEN_ELEMENTS:
             self._hidden += 1
             return
         matrix = self._matrices[-1]
@@ -75,7 +75,7 @@ class _Drawing:
 
 
 def _element(kind: str, node: dict[str, str]) -> list[Array]:
-    """The lines of one element, in its own coordinates."""
+    """Return the lines of one element in its local coordinates."""
     if kind == "path":
         return _path(node.get("d", ""))
     if kind in ("polygon", "polyline"):
@@ -125,7 +125,7 @@ def _matrix(text: str) -> Array:
 
 
 def _path(d: str) -> list[Array]:
-    """The lines of a path; curves as chains of short pieces."""
+    """Return the lines of a path; curves are approximated by polylines."""
     lines: list[list[Array]] = []
     here, start, handle = np.zeros(2), np.zeros(2), None
     for command, values in _COMMAND.findall(d):
@@ -136,7 +136,7 @@ def _path(d: str) -> list[Array]:
             here, handle = start, None
             continue
         numbers = _numbers(values)
-        for i, v in enumerate(numbers.reshape(-1, _NEEDS[kind])):
+        for i, v in enumerate(numbers.reshape(-1, _ARGUMENT_COUNTS[kind])):
             origin = here if relative else np.zeros(2)
             if kind == "M" and i == 0:
                 here = start = v + origin
@@ -157,7 +157,7 @@ def _path(d: str) -> list[Array]:
 
 
 def _curve(kind: str, here: Array, v: Array, origin: Array, handle: Any) -> tuple[list[Array], Any]:
-    s = _STEPS[:, None]
+    s = _CURVE_PARAMETERS[:, None]
     end = v[-2:] + origin
     mirrored = (
         here if handle is None or handle[0] not in ("CS" if kind in "CS" else "QT") else 2 * here - handle[1]
@@ -176,7 +176,7 @@ def _curve(kind: str, here: Array, v: Array, origin: Array, handle: Any) -> tupl
 
 
 def _arc(a: Array, b: Array, v: Array) -> Array:
-    """An elliptical arc from its ends, as the SVG specification converts it."""
+    """Return points of an elliptical arc, by the endpoint conversion of the SVG specification."""
     rx, ry, turn, large, sweep = abs(v[0]), abs(v[1]), np.radians(v[2]), bool(v[3]), bool(v[4])
     if rx == 0 or ry == 0 or np.allclose(a, b):
         return np.array([b])
@@ -192,5 +192,5 @@ def _arc(a: Array, b: Array, v: Array) -> Array:
     last = np.arctan2((-p[1] - c[1]) / ry, (-p[0] - c[0]) / rx)
     span = last - first
     span += 2 * np.pi * ((span < 0) & sweep) - 2 * np.pi * ((span > 0) & (not sweep))
-    angles = first + span * _STEPS
+    angles = first + span * _CURVE_PARAMETERS
     return np.asarray((np.column_stack([rx * np.cos(angles), ry * np.sin(angles)]) + c) @ R + (a + b) / 2)

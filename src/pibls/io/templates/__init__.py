@@ -1,15 +1,15 @@
-"""Starting points for new problem files: ``pibls new poisson > problem.toml``."""
+"""Templates of problem files for ``pibls new poisson > problem.toml``."""
 
 from __future__ import annotations
 
 from importlib import resources
 
 from pibls.errors import ProblemError
-from pibls.text import nearest
+from pibls.text import did_you_mean
 
 
 def kinds() -> tuple[str, ...]:
-    """The kinds of problems there is a starting point for.
+    """Return the names of the templates.
 
     >>> "poisson" in kinds()
     True
@@ -19,25 +19,25 @@ def kinds() -> tuple[str, ...]:
 
 
 def template(kind: str) -> str:
-    """The commented text of a problem file of this kind.
+    """Return the commented problem file of this kind.
 
     >>> template("heat").splitlines()[0]
-    '# Heat conduction in a rod: u_t = a u_xx.'
+    '# Heat equation in a rod: u_t = a u_xx.'
     """
     if kind not in kinds():
         raise ProblemError(
             "kind",
             expected=f"one of {', '.join(kinds())}",
             got=repr(kind)[:80],
-            remedy=f"{nearest(str(kind), kinds())}Each is a commented file to begin with.",
+            remedy=f"{did_you_mean(str(kind), kinds())}Run pibls new for the list.",
         )
     return resources.files(__name__).joinpath(f"{kind}.toml").read_text(encoding="utf-8")
 
 
 def summary(kind: str) -> str:
-    """One line about a kind: the first comment of its file.
+    """Return the description of a template, the first comment of its file.
 
     >>> summary("wave")
-    'A vibrating string: u_tt = c^2 u_xx.'
+    'Wave equation, a vibrating string: u_tt = c^2 u_xx.'
     """
     return template(kind).partition("\n")[0].removeprefix("#").strip()

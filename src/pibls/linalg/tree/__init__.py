@@ -1,1 +1,1 @@
-"""QR of a block-sparse matrix: a tree of fronts, each a pure function, here or on other machines."""
+"""Multifrontal QR of block-sparse matrices, in this process or on the workers of a cluster."""

@@ -1,8 +1,9 @@
-r"""[τI; D_r A D_c] = QR of a block-sparse matrix, front by front: multifrontal QR.
+r"""Multifrontal QR of a block-sparse matrix, [τI; D_r A D_c] = QR.
 
-To eliminate a group of parts, all rows that touch it are gathered in a dense front and factored (`fronts`).
-A chain of S parts with m columns each costs S m³ instead of (S m)³. Bundles of fronts (`layout`) are the
-tasks of an engine: each is a pure function of its own rows and of what was handed to it, here or anywhere.
+To eliminate a group of parts (blocks of columns), all rows that touch it are gathered in a dense front and
+factored (`fronts`). A chain of S parts with m columns each costs S m³ instead of (S m)³. Bundles of fronts
+(`layout`) are the tasks of an engine: each is a pure function of its own rows and of the contributions of its
+children, and can run in any process.
 """
 
 from __future__ import annotations
@@ -15,56 +16,56 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.deadline import go_on
-from pibls.linalg.tree.fronts import Front, Rest, eliminate
+from pibls.linalg.tree.block_sparse import BlockSparseMatrix, Strips
+from pibls.linalg.tree.fronts import ContributionBlock, Front, eliminate
 from pibls.linalg.tree.layout import Bundle
-from pibls.linalg.tree.spread import Piece, Spread
+from pibls.runtime.deadline import check_deadline
 
 
-def factor(A: Spread, scale: Array, cond: float) -> BlockFactorization:
+def factor(A: BlockSparseMatrix, scale: Array, cond: float) -> BlockFactorization:
     """Factor diag(1/scale)·A with columns of unit length; τ = cond·√columns."""
     engine, layout = A.engine, A.layout
     lengths = A.column_norms(scale)
     ridge = float(cond * np.sqrt(A.shape[1]))
     fronts: list[Any] = []
     rests: dict[int, Any] = {}
-    for bundle, piece, rows in zip(layout.bundles, A.pieces, A.rows, strict=True):
+    for bundle, strips, rows in zip(layout.bundles, A.blocks, A.rows, strict=True):
         mine = {p: lengths[p] for s in bundle.strips for p in layout.touched[s]}
-        given = [rests.pop(f) for f in bundle.given]
-        done = engine.call(eliminated, bundle, piece, scale[rows], mine, given, ridge)
-        rests.update({f: engine.call(_handed, done, f) for f in bundle.gives})
+        inputs = [rests.pop(f) for f in bundle.inputs]
+        done = engine.call(eliminate_bundle, bundle, strips, scale[rows], mine, inputs, ridge)
+        rests.update({f: engine.call(_contribution, done, f) for f in bundle.outputs})
         fronts.append(engine.call(itemgetter(0), done))
-        del done, given  # nobody else needs what was handed on
+        del done, inputs  # releases the contributions
     return BlockFactorization(A, scale, tuple(lengths), tuple(fronts))
 
 
-def _handed(done: tuple[Any, Mapping[int, Any]], front: int) -> Any:
-    """What one front of a bundle hands on."""
+def _contribution(done: tuple[Any, Mapping[int, Any]], front: int) -> Any:
+    """Return the contribution of one front of a bundle to its parent."""
     return done[1][front]
 
 
-def eliminated(
+def eliminate_bundle(
     bundle: Bundle,
-    piece: Piece,
+    strips: Strips,
     scale: Array,
     lengths: Mapping[int, Array],
-    given: Sequence[Rest],
+    inputs: Sequence[ContributionBlock],
     ridge: float,
-) -> tuple[tuple[Front, ...], dict[int, Rest]]:
-    """The fronts of a bundle, and what it hands on."""
+) -> tuple[tuple[Front, ...], dict[int, ContributionBlock]]:
+    """Return the fronts of a bundle and its contributions to other bundles."""
     number = {s: i for i, s in enumerate(bundle.strips)}
-    ends = np.cumsum([0, *map(len, piece)]).tolist()
-    rests = dict(zip(bundle.given, given, strict=True))
+    ends = np.cumsum([0, *map(len, strips)]).tolist()
+    rests = dict(zip(bundle.inputs, inputs, strict=True))
     of_rows, of_columns = (1.0 / scale)[:, None], {p: 1.0 / found for p, found in lengths.items()}
     out = []
     for f, plan in zip(bundle.fronts, bundle.plans, strict=True):
-        go_on(__name__)
+        check_deadline(__name__)
         blocks = [
-            (piece[i].parts, piece[i].blocks, of_rows[ends[i] : ends[i + 1]])
+            (strips[i].parts, strips[i].blocks, of_rows[ends[i] : ends[i + 1]])
             for i in (number[s] for s in plan.strips)
         ]
-        given = [rests.pop(g) for g in plan.handed_on]
-        front, rest = eliminate(plan, bundle.widths, blocks, of_columns, given, ridge)
+        inputs = [rests.pop(g) for g in plan.children]
+        front, rest = eliminate(plan, bundle.widths, blocks, of_columns, inputs, ridge)
         out.append(front)
         if plan.neighbours:
             rests[f] = rest
@@ -72,18 +73,18 @@ def eliminated(
 
 
 def forward(
-    bundle: Bundle, fronts: Sequence[Front], b: Array, heights: Sequence[int], given: Sequence[Array]
+    bundle: Bundle, fronts: Sequence[Front], b: Array, heights: Sequence[int], inputs: Sequence[Array]
 ) -> tuple[list[Array], dict[int, Array]]:
-    """Qᵀ b in the rows of each front, and what is handed on."""
+    """Return Qᵀ b in the rows of each front, and its part for other bundles."""
     ends = np.cumsum([0, *heights]).tolist()
-    pieces = {s: b[i:j] for s, i, j in zip(bundle.strips, ends[:-1], ends[1:], strict=True)}
-    handed = dict(zip(bundle.given, given, strict=True))
+    parts_of_b = {s: b[i:j] for s, i, j in zip(bundle.strips, ends[:-1], ends[1:], strict=True)}
+    contributions = dict(zip(bundle.inputs, inputs, strict=True))
     tops = []
     for f, plan, front in zip(bundle.fronts, bundle.plans, fronts, strict=True):
-        mine = [pieces[s] for s in plan.strips] + [handed.pop(g) for g in plan.handed_on]
-        top, handed[f] = front.turned(mine)
+        mine = [parts_of_b[s] for s in plan.strips] + [contributions.pop(g) for g in plan.children]
+        top, contributions[f] = front.apply_transpose(mine)
         tops.append(top)
-    return tops, {f: handed[f] for f in bundle.gives}
+    return tops, {f: contributions[f] for f in bundle.outputs}
 
 
 def backward(
@@ -92,7 +93,7 @@ def backward(
     turned: tuple[list[Array], dict[int, Array]],
     known: Sequence[Mapping[int, Array]],
 ) -> dict[int, Array]:
-    """R y = top: the solution in the parts of a bundle, given that of those who were eliminated later."""
+    """Solve R y = top for the parts of a bundle, given the solution in the parts eliminated later."""
     from scipy.linalg import lapack
 
     y = {p: values for found in known for p, values in found.items()}
@@ -110,13 +111,13 @@ def backward(
 
 @dataclass(frozen=True)
 class BlockFactorization:
-    """The fronts in the order of elimination, wherever they are."""
+    """The fronts in the order of elimination, as handles of the engine."""
 
-    matrix: Spread = field(repr=False)
+    matrix: BlockSparseMatrix = field(repr=False)
     row_scale: Array = field(repr=False)
     column_scale: tuple[Array, ...] = field(repr=False)
-    held: tuple[Any, ...] = field(repr=False)
-    """For each bundle a handle of its fronts."""
+    fronts: tuple[Any, ...] = field(repr=False)
+    """A handle of the fronts of each bundle."""
 
     @property
     def rank(self) -> int:
@@ -127,17 +128,19 @@ class BlockFactorization:
         layout = A.layout
         scaled = b / self.row_scale
         turned: list[Any] = []
-        handed: dict[int, Any] = {}
-        for bundle, fronts, rows in zip(layout.bundles, self.held, A.rows, strict=True):
+        contributions: dict[int, Any] = {}
+        for bundle, fronts, rows in zip(layout.bundles, self.fronts, A.rows, strict=True):
             heights = [A.heights[s] for s in bundle.strips]
-            done = call(forward, bundle, fronts, scaled[rows], heights, [handed.pop(f) for f in bundle.given])
+            done = call(
+                forward, bundle, fronts, scaled[rows], heights, [contributions.pop(f) for f in bundle.inputs]
+            )
             turned.append(done)
-            handed.update({f: call(_handed, done, f) for f in bundle.gives})
+            contributions.update({f: call(_contribution, done, f) for f in bundle.outputs})
         found: list[Any] = [None] * len(layout.bundles)
         for i in reversed(range(len(layout.bundles))):
             bundle = layout.bundles[i]
-            later = sorted({layout.solvers[p] for p in bundle.beyond})
-            found[i] = call(backward, bundle, self.held[i], turned[i], [found[j] for j in later])
+            later = sorted({layout.solving_bundle[p] for p in bundle.external_parts})
+            found[i] = call(backward, bundle, self.fronts[i], turned[i], [found[j] for j in later])
         w = np.empty(self.rank)
         for mine in A.engine.get(found):
             for p, y in mine.items():

@@ -1,7 +1,7 @@
-"""An engine of other processes and machines: a `dask.distributed.Client`.
+"""An engine on the workers of a `dask.distributed.Client`.
 
-Everything that is sent is a pure function with its arguments, which the scheduler keeps: what a lost worker
-had is made again by another. Nothing is scattered, because scattered data cannot be made again.
+All tasks are pure functions with their arguments, which the scheduler keeps, so that results of a lost worker
+are recomputed by another one. No data are scattered, because scattered data cannot be recomputed.
 """
 
 from __future__ import annotations
@@ -18,69 +18,77 @@ from weakref import WeakSet
 
 import numpy as np
 
-from pibls.deadline import OutOfTimeError, asked, go_on
 from pibls.errors import ProblemError
-from pibls.linalg.threads import sensible_threads
-from pibls.linalg.tree.engine import HERE, BytesAsked, Engine, EngineLostError, Share, TooLargeError
+from pibls.linalg.threads import limit_blas_threads
+from pibls.linalg.tree.engine import (
+    LOCAL,
+    Engine,
+    EngineLostError,
+    EngineProgress,
+    MemoryDemand,
+    TooLargeError,
+)
+from pibls.runtime.deadline import OutOfTimeError, check_deadline, deadline
 
-LEAST = 5e8
-"""Operations below which a task is not worth sending: about a tenth of a second."""
-_EACH = 4  # tasks for each thread, so that none waits long for the others
-_USABLE = 0.6  # of a worker's memory: from there on Dask writes to the disk
-_BASE = 200 << 20  # bytes of a worker that has done nothing yet
-_UNEVEN = 1.25  # how much more than its share a worker may hold
-_POLL = 0.05  # seconds between two checks of the deadline while workers are busy
-_REPORT = 0.2  # seconds between two reports of progress
-_RETRIES = 5  # the client's own heartbeat sometimes overwrites the answer by one without workers
-_APPEAR = 300.0  # seconds to wait for the first worker: cloud machines and batch queues take minutes
-_ANEW = "Look whether the scheduler runs. Make a new one: Client(address)."
-_LOST = {
-    "KilledWorker": "Look into the workers' logs: a worker that needs too much memory is ended by its nanny.",
-    "FutureCancelledError": _ANEW,
-    "CancelledError": _ANEW,
-    "ClosedClientError": _ANEW,
-    "CommClosedError": _ANEW,
+MIN_TASK_OPERATIONS = 5e8
+"""Minimum number of operations per task: about a tenth of a second."""
+_TASKS_PER_THREAD = 4  # several, for load balancing
+_USABLE_MEMORY_FRACTION = 0.6  # above it, Dask spills data to disk
+_IDLE_WORKER_BYTES = 200 << 20  # memory of an idle worker
+_IMBALANCE_FACTOR = 1.25  # memory of the fullest worker relative to the mean
+_POLL_INTERVAL = 0.05  # seconds between checks of the deadline while waiting for workers
+_REPORT_INTERVAL = 0.2  # seconds between progress reports
+_MIN_EMPTY_ANSWERS = 5  # the client's heartbeat sometimes replaces the list of workers by an empty one
+_WORKER_TIMEOUT = 300.0  # seconds to wait for the first worker; cloud machines and batch queues take minutes
+_NEW_CLIENT_REMEDY = "Check that the scheduler is running, and create a new client: Client(address)."
+_LOST_ENGINE_REMEDIES = {
+    "KilledWorker": "Check the logs of the workers: a worker that uses too much memory is ended by a nanny.",
+    "FutureCancelledError": _NEW_CLIENT_REMEDY,
+    "CancelledError": _NEW_CLIENT_REMEDY,
+    "ClosedClientError": _NEW_CLIENT_REMEDY,
+    "CommClosedError": _NEW_CLIENT_REMEDY,
 }
-"""Exceptions of Dask that say that workers, scheduler or client are gone, and what to do then."""
+"""Exceptions of Dask for lost workers, scheduler or client, and the remedy for each."""
 
 T = TypeVar("T")
 
 
 @dataclass
 class Distributed:
-    """The workers of a client."""
+    """Engine that runs tasks on the workers of a client."""
 
     client: Any
-    told: Callable[[Share], object] = lambda share: None
-    """Called with what is going to be shared, and how far it is."""
+    on_progress: Callable[[EngineProgress], object] = lambda share: None
+    """Called with the progress of an elimination."""
     deadline: float | None = None
-    """The time of `time.perf_counter` after which nobody waits for workers; None: no limit."""
+    """Time of `time.perf_counter` after which waiting for workers ends; None without a limit."""
     _live: WeakSet[Any] = field(default_factory=WeakSet, init=False)
     _sent: int = field(default=0, init=False)
-    _share: Share = field(default=Share(0, 0, 0), init=False)
+    _share: EngineProgress = field(default=EngineProgress(0, 0, 0), init=False)
 
-    def watched(
+    def for_solve(
         self,
         check: Callable[[], None] | None,
-        told: Callable[[Share], object],
+        on_progress: Callable[[EngineProgress], object],
         deadline: float | None = None,
     ) -> Engine:
-        return replace(self, told=told, deadline=deadline)
+        return replace(self, on_progress=on_progress, deadline=deadline)
 
     @property
     def available(self) -> Engine:
-        return self if getattr(self.client, "status", "running") == "running" else HERE
+        return self if getattr(self.client, "status", "running") == "running" else LOCAL
 
     def limit(self, work: float) -> float:
-        if work <= LEAST:
-            return LEAST
+        if work <= MIN_TASK_OPERATIONS:
+            return MIN_TASK_OPERATIONS
         threads = sum(threads for threads, _ in self.workers())
-        return max(work / (_EACH * threads), LEAST)
+        return max(work / (_TASKS_PER_THREAD * threads), MIN_TASK_OPERATIONS)
 
     def workers(self) -> list[tuple[int, int]]:
-        """Threads and bytes of each worker; 0 bytes where they are not limited.
+        """Return the threads and the memory limit in bytes of each worker; 0 bytes without a limit.
 
-        An adaptive cluster starts workers when there are tasks: one is sent where there is no worker yet.
+        An adaptive cluster starts workers when there are tasks: a trivial task is sent if there is no worker
+        yet.
         """
         began, answers, sent = time.monotonic(), 0, list[Any]()
         with self._cancelling():
@@ -88,105 +96,112 @@ class Distributed:
                 answers += 1
                 waited = time.monotonic() - began
                 if getattr(self.client, "status", "running") not in ("running", "connecting"):
-                    raise _refused("a client that is closed", _ANEW)
-                if waited > _APPEAR:
+                    raise _refused("a client that is closed", _NEW_CLIENT_REMEDY)
+                if waited > _WORKER_TIMEOUT:
                     raise _refused(f"no worker within {waited:.0f} s",
-                                   "Start some first: client.wait_for_workers(1).")  # fmt: skip
-                if answers >= _RETRIES:
-                    sent = sent or [self.call(_itself, None)]
-                    self.told(Share(0, 0, 0))
-                    self._awaited(lambda: time.sleep(_REPORT))
+                                   "Start workers first: client.wait_for_workers(1).")  # fmt: skip
+                if answers >= _MIN_EMPTY_ANSWERS:
+                    sent = sent or [self.call(_identity, None)]
+                    self.on_progress(EngineProgress(0, 0, 0))
+                    self._awaited(lambda: time.sleep(_REPORT_INTERVAL))
         return [(int(w["nthreads"]), int(w["memory_limit"] or 0)) for w in found.values()]
 
     def _known_workers(self) -> dict[str, Any]:
         try:
             return dict(self.client.scheduler_info(n_workers=-1)["workers"])
-        except TypeError:  # older ones always tell of all
+        except TypeError:  # older versions always return all workers
             return dict(self.client.scheduler_info()["workers"])
 
-    def admit(self, demand: BytesAsked) -> None:
+    def admit(self, demand: MemoryDemand) -> None:
         workers = self.workers()
         threads = sum(t for t, _ in workers)
-        self._sent, self._share = 0, Share(len(workers), 0, 0)
+        self._sent, self._share = 0, EngineProgress(len(workers), 0, 0)
         for mine, limit in workers:
-            need = _BASE + int(mine * (_UNEVEN * demand.held / threads + demand.largest))
-            if limit and need > _USABLE * limit:
+            need = _IDLE_WORKER_BYTES + int(
+                mine * (_IMBALANCE_FACTOR * demand.total / threads + demand.largest_task)
+            )
+            if limit and need > _USABLE_MEMORY_FRACTION * limit:
                 raise TooLargeError(
                     "engine",
                     expected=f"workers that can use {_gigabytes(need)} each ({mine} thread(s), "
-                    f"{_gigabytes(demand.held)} held by all, the largest task {_gigabytes(demand.largest)})",
-                    got=f"a worker with {_gigabytes(limit)}, of which {_USABLE:.0%} are used",
-                    remedy="Take more workers, or workers with more memory or fewer threads.",
+                    f"{_gigabytes(demand.total)} held by all, "
+                    f"the largest task {_gigabytes(demand.largest_task)})",
+                    got=f"a worker with {_gigabytes(limit)}, of which {_USABLE_MEMORY_FRACTION:.0%} are used",
+                    remedy="Use more workers, or workers with more memory or fewer threads.",
                 )
-            if need > self._share.need:
-                self._share = Share(len(workers), need, min((b for _, b in workers if b), default=0))
-        self.told(self._share)
+            if need > self._share.needed_bytes:
+                self._share = EngineProgress(len(workers), need, min((b for _, b in workers if b), default=0))
+        self.on_progress(self._share)
 
     def put(self, value: Any) -> Any:
-        return self.call(_itself, value)
+        return self.call(_identity, value)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         with self._cancelling():
             self._check()
-            future = self.client.submit(_quietly, function, *arguments, pure=False)
+            future = self.client.submit(_run_task, function, *arguments, pure=False)
         self._live.add(future)
         self._sent += 1
         return future
 
     def get(self, handles: Sequence[Any]) -> list[Any]:
         with self._cancelling():
-            return [_opened(found) for found in self._awaited(lambda: self.client.gather(list(handles)))]
+            return [_unwrap(found) for found in self._awaited(lambda: self.client.gather(list(handles)))]
 
     def _check(self) -> None:
-        """Raise where the time is over, or an interruption has come."""
-        go_on()
+        """Raise an exception after the deadline or an interruption."""
+        check_deadline()
         if self.deadline is not None and time.perf_counter() > self.deadline:
             raise OutOfTimeError
 
     def _awaited(self, function: Callable[[], T]) -> T:
-        """function(), called in another thread: this one checks the deadline and reports.
+        """Call function() in another thread while this thread checks the deadline and reports progress.
 
         A call of the client returns when scheduler and workers answer, which may be never.
         """
         result: Future[T] = Future()
-        Thread(target=_settle, args=(result, function), daemon=True).start()
+        Thread(target=_run_into, args=(result, function), daemon=True).start()
         reported = time.monotonic()
         while True:
             self._check()
             try:
-                return result.result(timeout=_POLL)
+                return result.result(timeout=_POLL_INTERVAL)
             except TimeoutError:
-                if result.done():  # it is an error of the function
+                if result.done():  # the TimeoutError comes from the function
                     raise
-            if self._sent and time.monotonic() - reported > _REPORT:
+            if self._sent and time.monotonic() - reported > _REPORT_INTERVAL:
                 reported = time.monotonic()
                 left = sum(not future.done() for future in list(self._live))
                 s = self._share
-                self.told(Share(s.workers, s.need, s.limit, self._sent - left, self._sent))
+                self.on_progress(
+                    EngineProgress(
+                        s.workers, s.needed_bytes, s.worker_limit_bytes, self._sent - left, self._sent
+                    )
+                )
 
     @contextmanager
     def _cancelling(self) -> Iterator[None]:
-        """Whatever ends this (Ctrl-C, the deadline, an error, a callback), nobody needs the rest any more."""
+        """Context that cancels all tasks if it ends with an exception (Ctrl-C, deadline, error, callback)."""
         try:
             yield
         except BaseException as reason:
             self._cancel()
             name = type(reason).__name__
-            if name in _LOST:
-                raise _refused(f"{name}: {str(reason).rstrip('.')}", _LOST[name]) from reason
+            if name in _LOST_ENGINE_REMEDIES:
+                raise _refused(f"{name}: {str(reason).rstrip('.')}", _LOST_ENGINE_REMEDIES[name]) from reason
             raise
 
     def _cancel(self) -> None:
-        """Release all tasks of this engine: the scheduler forgets them, and those that run stop.
+        """Release all tasks of this engine: the scheduler forgets them, and running tasks stop.
 
-        client.cancel(…) is no choice: where a task has a dependent whose handle was dropped, the scheduler
-        fails an assertion and closes the connection of the client (distributed 2026.8).
+        client.cancel(…) is not used: if a task has a dependent whose handle was dropped, the scheduler fails
+        an assertion and closes the connection of the client (distributed 2026.8).
         """
         for future in list(self._live):
             future.release()
 
 
-def _settle(result: Future[T], function: Callable[[], T]) -> None:
+def _run_into(result: Future[T], function: Callable[[], T]) -> None:
     try:
         result.set_result(function())
     except BaseException as reason:
@@ -194,10 +209,10 @@ def _settle(result: Future[T], function: Callable[[], T]) -> None:
 
 
 @dataclass(frozen=True)
-class Parcel:
-    """A result of a task. It travels as one string of bytes: its arrays lie aligned where they arrive.
+class TaskResult:
+    """The result of a task, pickled as one string of bytes, so that its arrays are aligned after transfer.
 
-    Cut out of a message they would begin anywhere, and NumPy sums what lies askew in another order.
+    Arrays inside a message may be unaligned, and NumPy sums unaligned arrays in another order.
     """
 
     value: Any
@@ -212,31 +227,31 @@ class Parcel:
         return self.size
 
 
-def _unpacked(content: bytes, size: int) -> Parcel:
-    return Parcel(pickle.loads(content), size)
+def _unpacked(content: bytes, size: int) -> TaskResult:
+    return TaskResult(pickle.loads(content), size)
 
 
-def _opened(found: Any) -> Any:
-    if isinstance(found, Parcel):
+def _unwrap(found: Any) -> Any:
+    if isinstance(found, TaskResult):
         return found.value
-    return [_opened(member) for member in found] if type(found) is list else found
+    return [_unwrap(member) for member in found] if type(found) is list else found
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _quietly(function: Callable[..., Any], *arguments: Any) -> Parcel:
-    """With one BLAS thread, as here: another number of them would round differently."""
-    with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"), asked(_until_cancelled()):
-        value = function(*map(_opened, arguments))
-    return Parcel(value, _bytes(value))
+def _run_task(function: Callable[..., Any], *arguments: Any) -> TaskResult:
+    """Run a task with one BLAS thread, as in this process; more threads would round differently."""
+    with limit_blas_threads(1), np.errstate(over="ignore", invalid="ignore"), deadline(_until_cancelled()):
+        value = function(*map(_unwrap, arguments))
+    return TaskResult(value, _bytes(value))
 
 
 def _until_cancelled() -> Callable[[str], None] | None:
-    """A check that ends the task of this thread when it was cancelled; None outside of a worker.
+    """Return a check that raises an exception if the current task was cancelled; None outside a worker.
 
-    Dask lets a task that runs finish, also where nobody waits for it any more.
+    Dask itself lets running tasks finish after they are cancelled.
     """
     from distributed import get_worker
 
@@ -255,7 +270,7 @@ def _until_cancelled() -> Callable[[str], None] | None:
 
 
 def _bytes(value: Any) -> int:
-    """The bytes of the arrays in a value, by which Dask decides what to move."""
+    """Return the bytes of the arrays in a value, which Dask uses to decide what to move."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     if isinstance(value, dict):
@@ -272,13 +287,13 @@ def _gigabytes(count: float) -> str:
 
 
 def _refused(got: str, remedy: str) -> EngineLostError:
-    return EngineLostError("engine", expected="workers that are there", got=got, remedy=remedy)
+    return EngineLostError("engine", expected="workers that are available", got=got, remedy=remedy)
 
 
 def engine_of(given: Any) -> Engine:
-    """The engine that `solve` was given: this process, or the workers of a client."""
+    """Return the engine for the argument ``engine`` of `solve`: local, or the workers of a client."""
     if given is None:
-        return HERE
+        return LOCAL
     needed = ("submit", "gather", "scheduler_info")
     if isinstance(given, type) or not all(hasattr(given, name) for name in needed):
         raise ProblemError(
@@ -293,6 +308,6 @@ def engine_of(given: Any) -> Engine:
             "engine",
             expected="a client that is connected, and not asynchronous",
             got=repr(given),
-            remedy="Make a new one: Client(address).",
+            remedy="Create a new client: Client(address).",
         )
     return Distributed(given)

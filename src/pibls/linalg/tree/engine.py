@@ -1,8 +1,8 @@
-"""f(a, b, …) here or elsewhere: where the pure functions run that an elimination is made of.
+"""Engines: where the tasks of an elimination run, in this process or on a cluster.
 
-An engine takes a function and its arguments and gives back a handle of the result; handles may be arguments
-of further calls. In this process a handle is the value itself. Elsewhere it is a promise, and what is not
-asked for stays where it was made.
+An engine takes a pure function and its arguments and returns a handle of the result; handles may be arguments
+of further calls. In this process a handle is the value itself. On a cluster it is a future, and results that
+are not fetched stay on the worker.
 """
 
 from __future__ import annotations
@@ -12,91 +12,91 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pibls.errors import ProblemError
-from pibls.memory import check_memory
+from pibls.runtime.memory import check_memory
 
 
 @dataclass(frozen=True)
-class BytesAsked:
-    """What an elimination will ask of those who share it, in bytes."""
+class MemoryDemand:
+    """Memory that an elimination needs, in bytes."""
 
-    held: int
-    """All matrices and factors together."""
-    largest: int
-    """The largest task: what it takes in, works on and gives back."""
+    total: int
+    """Bytes of all matrices and factors together."""
+    largest_task: int
+    """Bytes of the largest task: its inputs, work arrays and results."""
 
 
 @dataclass(frozen=True)
-class Share:
-    """How an elimination is shared, for those who watch it."""
+class EngineProgress:
+    """Progress of an elimination on the workers, for callbacks."""
 
     workers: int
-    need: int
-    """Bytes that a worker will need at most."""
-    limit: int
-    """Bytes that the smallest worker may use; 0 where there is no limit."""
+    needed_bytes: int
+    """Largest number of bytes that a worker needs."""
+    worker_limit_bytes: int
+    """Memory limit of the smallest worker in bytes; 0 without a limit."""
     done: int = 0
     tasks: int = 0
 
 
 class TooLargeError(ProblemError):
-    """What was to be shared does not fit into the memory of those who share it."""
+    """The elimination does not fit into the memory of the workers."""
 
 
 class EngineLostError(ProblemError):
-    """Workers or scheduler are gone, or never came."""
+    """Workers or scheduler are lost or did not start."""
 
 
-_A_MOMENT = 2e9
-"""Operations of a task between which the clock is looked at: about half a second."""
+_OPERATIONS_PER_TASK = 2e9
+"""Operations per task if the deadline is checked between tasks: about half a second."""
 
 
 class Engine(Protocol):
-    """Where pure functions run."""
+    """Protocol of an engine, which runs pure functions."""
 
     def limit(self, work: float) -> float:
-        """How many operations one task should have at most, of so many in all."""
+        """Return the largest number of operations per task, for ``work`` operations in total."""
 
-    def admit(self, demand: BytesAsked) -> None:
-        """Raise `TooLargeError` where that would not fit; otherwise announce it."""
+    def admit(self, demand: MemoryDemand) -> None:
+        """Raise `TooLargeError` if the memory is not sufficient; otherwise report the demand."""
 
     def put(self, value: Any) -> Any:
-        """A handle of a value that several calls take."""
+        """Return a handle of a value that is an argument of several calls."""
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """A handle of function(*arguments); arguments, and members of lists among them, may be handles."""
+        """Return a handle of function(*arguments); arguments and members of list arguments may be handles."""
 
-    def watched(
+    def for_solve(
         self,
         check: Callable[[], None] | None,
-        told: Callable[[Share], object],
+        on_progress: Callable[[EngineProgress], object],
         deadline: float | None = None,
     ) -> Engine:
-        """The same for one solve.
+        """Return an engine for one solve.
 
-        In this process ``check`` is called between two tasks. Elsewhere ``told`` hears of progress, and
-        nobody waits for workers after ``deadline``, a time of `time.perf_counter`.
+        In this process ``check`` is called between two tasks. On a cluster ``on_progress`` is called with the
+        progress, and waiting for workers ends at ``deadline``, a time of `time.perf_counter`.
         """
 
     @property
     def available(self) -> Engine:
-        """Itself, or this process where it is closed."""
+        """The engine itself, or the local engine if its client is closed."""
 
     def get(self, handles: Sequence[Any]) -> list[Any]:
-        """The values of some handles; what is none is its own value."""
+        """Return the values of handles; a value that is not a handle is returned unchanged."""
 
 
 @dataclass(frozen=True)
-class Here:
-    """This process: at once, one after another."""
+class LocalEngine:
+    """Runs tasks in this process, one after another."""
 
     check: Callable[[], None] | None = None
-    """Called between two tasks; raises to stop."""
+    """Called between two tasks; raises an exception to stop."""
 
     def limit(self, work: float) -> float:
-        return work if self.check is None else _A_MOMENT
+        return work if self.check is None else _OPERATIONS_PER_TASK
 
-    def admit(self, demand: BytesAsked) -> None:
-        check_memory(demand.held + demand.largest)
+    def admit(self, demand: MemoryDemand) -> None:
+        check_memory(demand.total + demand.largest_task)
 
     def put(self, value: Any) -> Any:
         return value
@@ -109,17 +109,17 @@ class Here:
     def get(self, handles: Sequence[Any]) -> list[Any]:
         return list(handles)
 
-    def watched(
+    def for_solve(
         self,
         check: Callable[[], None] | None,
-        told: Callable[[Share], object],
+        on_progress: Callable[[EngineProgress], object],
         deadline: float | None = None,
     ) -> Engine:
-        return self if check is None else Here(check)
+        return self if check is None else LocalEngine(check)
 
     @property
     def available(self) -> Engine:
         return self
 
 
-HERE = Here()
+LOCAL = LocalEngine()

@@ -1,8 +1,9 @@
-r"""One step of multifrontal QR: all rows that touch a group of parts, factored together.
+r"""Fronts of multifrontal QR: all rows that touch a group of parts (blocks of columns), factored together.
 
-The first rows of the triangle are the group's own; the rest, which touches its neighbours only, is handed on
-to whichever of them is eliminated next. A front is a pure function of its own rows and of what was handed to
-it: fronts that hand nothing to each other may run anywhere.
+The first rows of the triangle belong to the group itself. The remaining triangle, in the columns of its
+neighbours, is the contribution block, passed to the neighbour that is eliminated next. A front is a pure
+function of its own rows and of the contribution blocks of its children, so that independent fronts can run
+anywhere.
 """
 
 from __future__ import annotations
@@ -14,29 +15,29 @@ from typing import NamedTuple
 import numpy as np
 
 from pibls.arrays import Array, Numbers
-from pibls.linalg.tree.staircase import Below, Step, reduce
+from pibls.linalg.tree.staircase import ReflectorStep, TriangleReflectors, reduce_below
 
-_UNSEEN = float(np.sqrt(np.finfo(float).eps))  # of a diagonal: the square of such a ridge is rounding
+_NEGLIGIBLE = float(np.sqrt(np.finfo(float).eps))  # ridge/diagonal whose square is below rounding
 
-Given = Sequence[tuple[tuple[int, ...], Sequence[Array], Array]]
-"""Strips of rows: the parts that each touches, its blocks there, and what each row is multiplied by."""
+ScaledStrips = Sequence[tuple[tuple[int, ...], Sequence[Array], Array]]
+"""Strips of rows: the parts that each strip touches, its blocks, and the row factors."""
 
 
 @dataclass(frozen=True)
 class FrontPlan:
-    """Which parts and rows a front has, before any number is known."""
+    """Symbolic structure of a front: its parts and rows."""
 
     own: tuple[int, ...]
     neighbours: tuple[int, ...]
     strips: tuple[int, ...]
-    """Rows of the matrix, those that touch nothing else first."""
-    handed_on: tuple[int, ...]
-    """Earlier fronts whose rest goes in."""
+    """Strips of rows; those that touch no neighbours come first."""
+    children: tuple[int, ...]
+    """Earlier fronts whose contribution blocks enter."""
 
 
 @dataclass(frozen=True)
-class Rest:
-    """A triangle in the columns of some parts."""
+class ContributionBlock:
+    """The triangle that a front passes to its parent, in the columns of some parts."""
 
     parts: tuple[int, ...]
     rows: Array = field(repr=False)
@@ -44,69 +45,70 @@ class Rest:
 
 @dataclass(frozen=True)
 class Front:
-    """An eliminated group: the reflectors, and its rows of the triangle."""
+    """An eliminated group of parts: reflectors and its rows of R."""
 
-    steps: tuple[Step, ...] = field(repr=False)
-    """Of the triangle of all its columns, and of the rows below it."""
-    place: Numbers | slice = field(repr=False)
-    """Where each row that goes in stands: in the triangle, or after it."""
+    steps: tuple[ReflectorStep, ...] = field(repr=False)
+    """Reflectors of the triangle of all its columns and the rows below it."""
+    row_positions: Numbers | slice = field(repr=False)
+    """Position of each input row, in the triangle or below it."""
     below: int
-    """Rows below the triangle."""
+    """Number of rows below the triangle."""
     triangle: Array = field(repr=False)
     beside: Array = field(repr=False)
     """The same rows in the columns of the neighbours."""
 
-    def turned(self, pieces: Sequence[Array]) -> tuple[Array, Array]:
-        """Qᵀ b, for the pieces of b in its rows: its own entries, and those that are handed on."""
+    def apply_transpose(self, parts_of_b: Sequence[Array]) -> tuple[Array, Array]:
+        """Return Qᵀ b for the parts of b in its rows: its own entries, and those passed to the parent."""
         m, n = self.beside.shape
         c = np.zeros((m + n + self.below, 1))
-        c[self.place, 0] = np.concatenate(pieces)
+        c[self.row_positions, 0] = np.concatenate(parts_of_b)
         top, bottom = c[: m + n], c[m + n :]
         for step in self.steps:
-            step.turn(top, bottom)
+            step.apply_transpose(top, bottom)
         return top[:m, 0], top[m:, 0]
 
 
-def planned(
+def plan_fronts(
     touched: Sequence[tuple[int, ...]], parts: int, groups: Sequence[tuple[int, ...]] = ()
 ) -> list[FrontPlan]:
-    """The fronts in the order of elimination; without groups, one part after another.
+    """Return the plans of the fronts in the order of elimination; without groups, one part after another.
 
     ``touched`` are the parts that each strip of rows touches.
     """
     groups = groups or tuple((p,) for p in range(parts))
     place = {p: i for i, group in enumerate(groups) for p in group}
-    rank = {p: i for i, p in enumerate(place)}  # a triangle stays one in every front that it is handed to
+    rank = {
+        p: i for i, p in enumerate(place)
+    }  # columns in this order: triangles stay triangles in parent fronts
     strips: list[list[int]] = [[] for _ in groups]
     for i, found in enumerate(touched):
         strips[min(place[p] for p in found)].append(i)
-    handed: list[list[int]] = [[] for _ in groups]
+    contributions: list[list[int]] = [[] for _ in groups]
     out: list[FrontPlan] = []
     for i, group in enumerate(groups):
         own, near = set(group), {p for s in strips[i] for p in touched[s]}
-        near.update(p for f in handed[i] for p in out[f].neighbours)
+        near.update(p for f in contributions[i] for p in out[f].neighbours)
         neighbours = tuple(sorted(near - own, key=rank.__getitem__))
         strips[i].sort(key=lambda s: not own.issuperset(touched[s]))
-        out.append(FrontPlan(group, neighbours, tuple(strips[i]), tuple(handed[i])))
+        out.append(FrontPlan(group, neighbours, tuple(strips[i]), tuple(contributions[i])))
         if neighbours:
-            handed[place[neighbours[0]]].append(i)
+            contributions[place[neighbours[0]]].append(i)
     return out
 
 
 def eliminate(
     plan: FrontPlan,
     widths: Mapping[int, int],
-    blocks: Given,
+    blocks: ScaledStrips,
     factors: Mapping[int, Array],
-    handed: Sequence[Rest],
+    contributions: Sequence[ContributionBlock],
     ridge: float,
-) -> tuple[Front, Rest]:
-    """One front: a pure function of its rows and of what earlier fronts hand on.
+) -> tuple[Front, ContributionBlock]:
+    """Factor one front and return it with its contribution block.
 
-    ``factors`` are what the columns of each part are multiplied by in the rows that come from the matrix.
-
-    The ridge takes part only where the triangle would be close to singular without it: elsewhere it changes
-    nothing that double precision can see, and its rows are as many as those that are handed on.
+    ``factors`` are the column factors of each part for rows of the matrix. The ridge is included only if the
+    triangle would be nearly singular without it: otherwise it has no effect in double precision, and its rows
+    would double the rows of the contribution blocks.
     """
     at, start = {}, 0
     for p in (*plan.own, *plan.neighbours):
@@ -114,32 +116,32 @@ def eliminate(
         start += widths[p]
     m = sum(widths[p] for p in plan.own)
     alone = sum(set(found[0]) <= set(plan.own) for found in blocks)
-    if 0 < alone < len(blocks) and not handed:
-        return _condensed(plan, at, (m, start), blocks, factors, alone, ridge)
-    if handed and ridge < _UNSEEN:
-        front, rest = _joined(plan, at, (m, start), blocks, factors, handed, 0.0)
-        if np.abs(front.triangle.diagonal()).min(initial=1.0) * _UNSEEN > ridge:
+    if 0 < alone < len(blocks) and not contributions:
+        return _condense(plan, at, (m, start), blocks, factors, alone, ridge)
+    if contributions and ridge < _NEGLIGIBLE:
+        front, rest = _merge_triangles(plan, at, (m, start), blocks, factors, contributions, 0.0)
+        if np.abs(front.triangle.diagonal()).min(initial=1.0) * _NEGLIGIBLE > ridge:
             return front, rest
-    return _joined(plan, at, (m, start), blocks, factors, handed, ridge)
+    return _merge_triangles(plan, at, (m, start), blocks, factors, contributions, ridge)
 
 
-def _joined(
+def _merge_triangles(
     plan: FrontPlan,
     at: Mapping[int, slice],
     columns: tuple[int, int],
-    blocks: Given,
+    blocks: ScaledStrips,
     factors: Mapping[int, Array],
-    handed: Sequence[Rest],
+    contributions: Sequence[ContributionBlock],
     ridge: float,
-) -> tuple[Front, Rest]:
-    """Triangles of several fronts, laid into one; rows whose place in it is taken, and strips, go below."""
+) -> tuple[Front, ContributionBlock]:
+    """Merge the contribution triangles into one; strips, and rows whose position is taken, go below it."""
     m, n = columns
     taken = set(plan.own) if ridge else set[int]()
-    runs = [_runs(rest.parts, at, m, taken) for rest in handed]
+    runs = [_runs(rest.parts, at, m, taken) for rest in contributions]
     late = [np.full(len(found[0]), min(at[p].start for p in parts)) for parts, found, _ in blocks]
     late += [run.columns for mine in runs for run in mine if not run.fits]
     spots, begins = _below(late)
-    # In the columns of its own and of its neighbours: the triangle, and the rows below it.
+    # The triangle and the rows below it, in the front's own columns and in those of its neighbours.
     own = (np.zeros((m, m), order="F"), np.zeros((m, n - m), order="F"))
     rest = np.zeros((n - m, n - m), order="F")
     below = (np.zeros((len(begins), m), order="F"), np.zeros((len(begins), n - m), order="F"))
@@ -154,7 +156,7 @@ def _joined(
             np.multiply(block, of_rows, out=there)
             there *= factors[p]
         place.append(np.arange(n + start, n + start + rows))
-    for found, mine in zip(handed, runs, strict=True):
+    for found, mine in zip(contributions, runs, strict=True):
         for i, run in enumerate(mine):
             start = run.start if run.fits else n + next(spot)
             place.append(np.arange(start, start + run.length))
@@ -169,22 +171,22 @@ def _joined(
                 target[row : row + run.length, column : column + other.length] = found.rows[
                     run.source : run.source + run.length, other.source : other.source + other.length
                 ]
-    steps = reduce(own[0], below[0], begins, [(own[1], below[1])])
-    steps += reduce(rest, below[1], np.maximum(begins - m, 0), start=m)
+    steps = reduce_below(own[0], below[0], begins, [(own[1], below[1])])
+    steps += reduce_below(rest, below[1], np.maximum(begins - m, 0), start=m)
     front = Front(tuple(steps), np.concatenate(place), len(begins), *own)
-    return front, Rest(plan.neighbours, rest)
+    return front, ContributionBlock(plan.neighbours, rest)
 
 
 class _Run(NamedTuple):
-    """Columns of what is handed on that stand together in a front, too."""
+    """Consecutive columns of a contribution block that are also consecutive in the front."""
 
     source: int
     start: int
     length: int
     later: bool
-    """Whether they are columns of neighbours."""
+    """Whether these are columns of neighbours."""
     fits: bool
-    """Whether the rows that begin there have their place in the triangle."""
+    """Whether the rows that begin in these columns can be placed in the triangle."""
 
     @property
     def columns(self) -> Numbers:
@@ -206,7 +208,7 @@ def _runs(parts: Sequence[int], at: Mapping[int, slice], own: int, taken: set[in
 
 
 def _below(late: Sequence[Numbers]) -> tuple[list[int], Numbers]:
-    """Where groups of rows that begin there stand below the triangle; where each row below it begins."""
+    """Return the position of each group of rows below the triangle, and the first column of each row."""
     spots, begins, row = [0] * len(late), [np.empty(0, dtype=np.intp)], 0
     for i in sorted(range(len(late)), key=lambda i: int(late[i].min(initial=0))):
         spots[i] = row
@@ -215,16 +217,16 @@ def _below(late: Sequence[Numbers]) -> tuple[list[int], Numbers]:
     return spots, np.minimum.accumulate(np.concatenate(begins)[::-1])[::-1]
 
 
-def _condensed(
+def _condense(
     plan: FrontPlan,
     at: Mapping[int, slice],
     columns: tuple[int, int],
-    blocks: Given,
+    blocks: ScaledStrips,
     factors: Mapping[int, Array],
     alone: int,
     ridge: float,
-) -> tuple[Front, Rest]:
-    """A front whose first rows touch nothing else, as a cell's: those first, in its own columns alone."""
+) -> tuple[Front, ContributionBlock]:
+    """Factor a front whose first rows touch no neighbours (those of a cell), starting with these rows."""
     m, n = columns
     A = _stacked(at, blocks[:alone], factors, plan.own)
     B, below = (_stacked(at, blocks[alone:], factors, parts) for parts in (plan.own, plan.neighbours))
@@ -232,17 +234,20 @@ def _condensed(
     rest = np.zeros((n - m, n - m), order="F")
     np.fill_diagonal(triangle, ridge)
     own, first, others = slice(0, m), slice(0, len(A)), slice(len(A), len(A) + len(B))
-    steps = [Step(own, first, Below.of(triangle, A)), Step(own, others, Below.of(triangle, B))]
-    steps[1].reflectors.turn(beside, below)
-    steps.append(Step(slice(m, n), others, Below.of(rest, below)))
+    steps = [
+        ReflectorStep(own, first, TriangleReflectors.of(triangle, A)),
+        ReflectorStep(own, others, TriangleReflectors.of(triangle, B)),
+    ]
+    steps[1].reflectors.apply_transpose(beside, below)
+    steps.append(ReflectorStep(slice(m, n), others, TriangleReflectors.of(rest, below)))
     front = Front(tuple(steps), slice(n, None), others.stop, triangle, beside)
-    return front, Rest(plan.neighbours, rest)
+    return front, ContributionBlock(plan.neighbours, rest)
 
 
 def _stacked(
-    at: Mapping[int, slice], blocks: Given, factors: Mapping[int, Array], parts: Sequence[int]
+    at: Mapping[int, slice], blocks: ScaledStrips, factors: Mapping[int, Array], parts: Sequence[int]
 ) -> Array:
-    """Some rows, one below the other, in the columns of some parts."""
+    """Return scaled rows, stacked, in the columns of some parts."""
     start, stop = at[parts[0]].start, at[parts[-1]].stop
     F = np.zeros((sum(len(of_rows) for _, _, of_rows in blocks), stop - start), order="F")
     row = 0

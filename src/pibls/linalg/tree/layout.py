@@ -1,8 +1,8 @@
-r"""The tree of fronts, cut into bundles: what is known of an elimination before any number is.
+r"""Symbolic layout of a multifrontal QR: the tree of fronts, partitioned into bundles (tasks).
 
-A bundle is what one task does: a subtree of fronts, or a front near the root that waits for several subtrees.
-Where everything is done in one place there is one bundle. How it is cut changes nothing in the result, since
-every front is the same function of the same rows.
+A bundle is a subtree of fronts, or fronts near the root that wait for several subtrees. In one process there
+is one bundle. The partition does not change the result, since every front is the same function of the same
+rows.
 """
 
 from __future__ import annotations
@@ -11,38 +11,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pibls.arrays import Numbers
-from pibls.caching import cached_property
-from pibls.linalg.tree.engine import HERE, BytesAsked, Engine
-from pibls.linalg.tree.fronts import FrontPlan, planned
+from pibls.linalg.tree.engine import LOCAL, Engine, MemoryDemand
+from pibls.linalg.tree.fronts import FrontPlan, plan_fronts
+from pibls.runtime.caching import cached_property
 
-_FACTORS = 1.5  # bytes of a task for each of its fronts' entries: the front, its reflectors, what it hands on
-_NUMBER = 8
+_FACTORS = 1.5  # numbers per entry of a front: the front, its reflectors, its contribution block
+_NUMBER = 8  # bytes
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """Fronts that are eliminated one after another in one place."""
+    """Fronts that are eliminated one after another in one task."""
 
     fronts: tuple[int, ...]
     plans: tuple[FrontPlan, ...] = field(repr=False)
     widths: Mapping[int, int] = field(repr=False)
-    """Columns of the parts that they touch."""
+    """Number of columns of each part that the fronts touch."""
     strips: tuple[int, ...] = field(repr=False)
-    given: tuple[int, ...]
-    """Fronts of other bundles whose rest goes in."""
-    gives: tuple[int, ...]
-    """Own fronts whose rest goes to other bundles."""
-    beyond: tuple[int, ...] = field(repr=False)
-    """Parts of other bundles that they touch."""
+    inputs: tuple[int, ...]
+    """Fronts of other bundles whose contribution blocks enter."""
+    outputs: tuple[int, ...]
+    """Own fronts whose contribution blocks are passed to other bundles."""
+    external_parts: tuple[int, ...] = field(repr=False)
+    """Parts of other bundles that the fronts touch."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which parts each strip of rows touches, the fronts, and how they are bundled."""
+    """The parts that each strip of rows touches, the plans of the fronts, and the bundles."""
 
     touched: tuple[tuple[int, ...], ...] = field(repr=False)
     columns: tuple[Numbers, ...] = field(repr=False)
-    """Which columns of the matrix each part has."""
+    """Columns of the matrix in each part."""
     plans: tuple[FrontPlan, ...] = field(repr=False)
     bundles: tuple[Bundle, ...] = field(repr=False)
 
@@ -52,11 +52,11 @@ class Layout:
         touched: Sequence[tuple[int, ...]],
         columns: Sequence[Numbers],
         groups: Sequence[tuple[int, ...]] = (),
-        engine: Engine = HERE,
+        engine: Engine = LOCAL,
         heights: Sequence[int] = (),
     ) -> Layout:
-        """Cut as the engine wants it; ``heights`` are the rows that the strips will have."""
-        plans = planned(touched, len(columns), groups)
+        """Return the layout, partitioned for the engine; ``heights`` are the rows of the strips."""
+        plans = plan_fronts(touched, len(columns), groups)
         widths = [len(c) for c in columns]
         sets = [list(range(len(plans)))]
         if heights:
@@ -66,28 +66,28 @@ class Layout:
         return cls(tuple(touched), tuple(columns), tuple(plans), tuple(_bundles(plans, widths, sets)))
 
     @cached_property
-    def owners(self) -> dict[int, int]:
+    def bundle_of_front(self) -> dict[int, int]:
         """The bundle of each front."""
         return {f: b for b, bundle in enumerate(self.bundles) for f in bundle.fronts}
 
     @cached_property
-    def solvers(self) -> dict[int, int]:
+    def solving_bundle(self) -> dict[int, int]:
         """The bundle that solves for each part."""
-        return {p: self.owners[f] for f, plan in enumerate(self.plans) for p in plan.own}
+        return {p: self.bundle_of_front[f] for f, plan in enumerate(self.plans) for p in plan.own}
 
     def work(self, heights: Sequence[int]) -> list[float]:
-        """The operations of each bundle, roughly."""
+        """Return the approximate number of operations of each bundle."""
         return [sum(_work(plan, bundle.widths, heights) for plan in bundle.plans) for bundle in self.bundles]
 
-    def demand(self, heights: Sequence[int], copies: float = 1.0) -> BytesAsked:
-        """The memory that it will take; the rows of the matrix are held ``copies`` times."""
+    def memory_demand(self, heights: Sequence[int], copies: float = 1.0) -> MemoryDemand:
+        """Return the memory needed if the rows of the matrix are stored ``copies`` times."""
         sizes = []
         for bundle in self.bundles:
             matrix = sum(heights[s] * sum(bundle.widths[p] for p in self.touched[s]) for s in bundle.strips)
             fronts = sum(_rows(plan, bundle.widths, heights) * _columns(plan, bundle.widths)
                          for plan in bundle.plans)  # fmt: skip
             sizes.append(int(_NUMBER * (copies * matrix + _FACTORS * fronts)))
-        return BytesAsked(sum(sizes), max(sizes))
+        return MemoryDemand(sum(sizes), max(sizes))
 
 
 def _columns(plan: FrontPlan, widths: Mapping[int, int] | Sequence[int]) -> int:
@@ -95,21 +95,21 @@ def _columns(plan: FrontPlan, widths: Mapping[int, int] | Sequence[int]) -> int:
 
 
 def _rows(plan: FrontPlan, widths: Mapping[int, int] | Sequence[int], heights: Sequence[int]) -> float:
-    """Rows of a front: its strips, or the triangles of two halves, which overlap."""
+    """Return the rows of a front: its strips, or the overlapping triangles of two children."""
     own = sum(widths[p] for p in plan.own)
     strips = sum(heights[s] for s in plan.strips)
     return own + (strips or (_columns(plan, widths) + own))
 
 
 def _work(plan: FrontPlan, widths: Mapping[int, int] | Sequence[int], heights: Sequence[int]) -> float:
-    """Operations of a front, roughly."""
+    """Return the approximate number of operations of a front."""
     n = _columns(plan, widths)
     return 2.0 * n**2 * max(_rows(plan, widths, heights) - n / 3, n / 3)
 
 
 def _cut(plans: Sequence[FrontPlan], work: Sequence[float], limit: float) -> list[list[int]]:
-    """Subtrees up to the limit, small neighbours joined; above them, one set for each way up to a fork."""
-    parent = {child: i for i, plan in enumerate(plans) for child in plan.handed_on}
+    """Partition the fronts: subtrees up to ``limit`` operations, small ones joined; above, chains."""
+    parent = {child: i for i, plan in enumerate(plans) for child in plan.children}
     total = list(work)
     for i in range(len(plans)):  # children come before their parents
         if i in parent:
@@ -117,11 +117,11 @@ def _cut(plans: Sequence[FrontPlan], work: Sequence[float], limit: float) -> lis
     heavy = [t > limit for t in total]
     home: list[int] = [-1] * len(plans)
     sets: list[list[int]] = []
-    open_set: dict[int, tuple[int, float]] = {}  # of each parent: the set that still has room, and its work
+    open_set: dict[int, tuple[int, float]] = {}  # by parent: the set that can still grow, and its work
     for i in reversed(range(len(plans))):
         above = parent.get(i, -1)
         if heavy[i]:
-            forks = sum(heavy[c] for c in plans[above].handed_on) if above >= 0 else 2
+            forks = sum(heavy[c] for c in plans[above].children) if above >= 0 else 2
             home[i] = home[above] if forks == 1 else len(sets)
         elif above >= 0 and not heavy[above]:
             home[i] = home[above]
@@ -144,7 +144,7 @@ def _bundles(plans: Sequence[FrontPlan], widths: Sequence[int], sets: Sequence[l
         inside = set(found)
         own = {p for plan in mine for p in plan.own}
         parts = own.union(*(plan.neighbours for plan in mine)) if mine else own
-        used = {f for plan in mine for f in plan.handed_on}
+        used = {f for plan in mine for f in plan.children}
         out.append(
             Bundle(
                 tuple(found),

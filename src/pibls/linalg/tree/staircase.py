@@ -1,10 +1,10 @@
-r"""[R; B] = Q [R'; 0]: a triangle stays one, and only the rows below it have reflectors.
+r"""QR of a triangle above staircase-shaped rows: [R; B] = Q [R'; 0].
 
-What a half of a domain hands on is a triangle, and so is most of what two halves hand on together: each row
-that begins in a column of its own is part of the triangle, and only the others stand below it (LAPACK's
-triangular-pentagonal tpqrt). Of two triangles of n columns that takes 2/3 n³ operations instead of 10/3 n³,
-and as much less memory. Rows below begin late, too: while some columns are eliminated, only those that have
-begun take part.
+The contribution block of a front is a triangle, and two contribution blocks together are mostly a triangle: a
+row whose first nonzero column is not taken belongs to the triangle, and only the other rows stand below it
+(LAPACK's triangular-pentagonal tpqrt). For two triangles of n columns this takes 2/3 n³ operations instead of
+10/3 n³, and correspondingly less memory. Rows below with leading zeros enter only when their first column is
+eliminated.
 """
 
 from __future__ import annotations
@@ -18,70 +18,70 @@ import numpy as np
 from pibls.arrays import Array, Numbers
 from pibls.linalg.panels import tpmqrt, tpqrt
 
-_PANEL = 64  # columns eliminated at once where rows begin among them: enough for products of matrices
-_BLOCK, _WIDER, _WIDE = 12, 24, 192  # columns whose reflectors are multiplied out; more of many columns
+_PANEL = 64  # columns eliminated at once while rows enter: enough for matrix-matrix products
+_BLOCK, _WIDER, _WIDE = 12, 24, 192  # reflectors per block: _WIDER from _WIDE columns on
 
 
 @dataclass(frozen=True)
-class Below:
-    """Qᵀ of a triangle above full rows."""
+class TriangleReflectors:
+    """The block reflectors (V, T) of a triangle above dense rows."""
 
     V: Array = field(repr=False)
     T: Array = field(repr=False)
 
     @classmethod
-    def of(cls, triangle: Array, B: Array) -> Below:
-        """Q of [triangle; B], which becomes the new triangle; B, in Fortran's order, becomes part of Q."""
+    def of(cls, triangle: Array, B: Array) -> TriangleReflectors:
+        """Factor [triangle; B]; ``triangle`` becomes R', and B, in Fortran order, becomes part of Q."""
         if not B.size:
             return cls(B, np.empty((0, len(triangle)), order="F"))
         block = min(_BLOCK if len(triangle) < _WIDE else _WIDER, len(triangle))
         R, V, T = tpqrt(triangle, B, block)
-        triangle[:] = R  # where it was not done in place
+        triangle[:] = R  # if LAPACK made a copy
         return cls(V, T)
 
-    def turn(self, above: Array, below: Array) -> None:
-        """Qᵀ of some columns, in the rows of the triangle and below, in place."""
+    def apply_transpose(self, above: Array, below: Array) -> None:
+        """Multiply columns, in the rows of the triangle and below, by Qᵀ in place."""
         if self.V.size and above.size:
             above[:], below[:] = tpmqrt(self.V, self.T, above, below, "T")
 
 
 @dataclass(frozen=True)
-class Step:
-    """Some rows of a triangle, and some of those below it, turned together."""
+class ReflectorStep:
+    """Reflectors that act on some rows of a triangle and some rows below it."""
 
     above: slice
     below: slice
-    reflectors: Below = field(repr=False)
+    reflectors: TriangleReflectors = field(repr=False)
 
-    def turn(self, top: Array, bottom: Array) -> None:
-        """Qᵀ of some columns, in place."""
-        self.reflectors.turn(top[self.above], bottom[self.below])
+    def apply_transpose(self, top: Array, bottom: Array) -> None:
+        """Multiply columns by Qᵀ of this step in place."""
+        self.reflectors.apply_transpose(top[self.above], bottom[self.below])
 
 
-def reduce(
+def reduce_below(
     R: Array, B: Array, begins: Numbers, beside: Sequence[tuple[Array, Array]] = (), start: int = 0
-) -> list[Step]:
-    """The steps of Q for [R; B]; R becomes the new triangle, and B is no longer of use.
+) -> list[ReflectorStep]:
+    """Factor [R; B] and return the steps of Q; R becomes R', and B is overwritten.
 
-    Row i of B is zero before the column ``begins[i]``, which do not fall: it takes no part before. What
-    stands ``beside`` R and B is turned with them, in place. ``start`` rows of the triangle come before R.
+    Row i of B is zero before the column ``begins[i]``, and ``begins`` is nondecreasing. Further columns
+    ``beside`` R and B are multiplied by Qᵀ in place. ``start`` rows of the triangle come before R.
     """
-    n, steps = len(R), list[Step]()
+    n, steps = len(R), list[ReflectorStep]()
     for left, right in pairwise(_edges(begins, n)):
         count = int(np.searchsorted(begins, right))
         if not count:
             continue
         whole = right - left == n and count == len(B)
         rows, now = slice(left, right), slice(count)
-        found = Below.of(R[rows, rows], B if whole else B[now, rows].copy(order="F"))
+        found = TriangleReflectors.of(R[rows, rows], B if whole else B[now, rows].copy(order="F"))
         for top, bottom in ((R[rows, right:], B[now, right:]), *((R[rows], B[now]) for R, B in beside)):
-            found.turn(top, bottom)
-        steps.append(Step(slice(start + left, start + right), now, found))
+            found.apply_transpose(top, bottom)
+        steps.append(ReflectorStep(slice(start + left, start + right), now, found))
     return steps
 
 
 def _edges(begins: Numbers, columns: int) -> list[int]:
-    """Where columns are cut: evenly as long as rows begin among them, and no more after the last one."""
+    """Return the edges of the panels: equal panels while rows enter, one panel for the remaining columns."""
     begins = begins[: np.searchsorted(begins, columns)]
     last = int(begins[-1]) + 1 if len(begins) and begins[-1] > 0 else 0
     count = -(-last // _PANEL)

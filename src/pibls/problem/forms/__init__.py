@@ -1,1 +1,1 @@
-"""SymPy → jets → NumPy: what statements become."""
+"""Symbolic forms of equations and conditions, and their compilation to NumPy functions."""

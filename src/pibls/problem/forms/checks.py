@@ -1,4 +1,4 @@
-"""What every expression of a problem must be: real, finite, and something that NumPy can evaluate."""
+"""Checks of expressions: they must be real, finite, and built of functions that NumPy or SciPy evaluate."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from sympy.core.function import AppliedUndef
 from pibls.errors import ProblemError
 
 _OPERATORS = (sp.Integral, sp.Sum, sp.Product, sp.Limit, sp.Subs, sp.Order, AccumBounds)
-_EVERYDAY = (
+_PRINTABLE = (
     sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh, sp.asin, sp.acos, sp.atan, sp.atan2,
     sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.Heaviside, sp.sign, sp.DiracDelta,
 )  # fmt: skip
-"""Functions that are known to print, so that an ordinary equation is not printed twice.
+"""Functions that are known to be printable, so that common equations need not be printed for the check.
 
-(DiracDelta never is: it is taken out of a form, and kept beside it.)
+(DiracDelta is never printed: delta sources are separated from the form.)
 """
-_SMOOTH = _EVERYDAY[:12]
+_SMOOTH = _PRINTABLE[:12]
 
 
 @contextmanager
-def limited_depth(argument: str) -> Iterator[None]:
-    """Refuse expressions that are nested deeper than Python's stack, instead of a RecursionError."""
+def nesting_guard(argument: str) -> Iterator[None]:
+    """Raise a ProblemError instead of a RecursionError for expressions nested too deeply."""
     try:
         yield
     except RecursionError:
         raise ProblemError(
             argument,
             expected=f"expressions nested less deeply (Python allows {sys.getrecursionlimit()} nested calls)",
-            got="one that is nested too deeply to be read",
+            got="one that is nested too deeply",
             remedy="Give the inner part as a Python function, known(function, x), or raise "
             "sys.setrecursionlimit.",
         ) from None
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether this is one SymPy expression, not a matrix or a vector of them."""
+    """Return whether a value is one SymPy expression, not a matrix or vector of them."""
     many = getattr(value, "is_Matrix", False) or getattr(value, "is_Vector", False)
     return isinstance(value, sp.Expr) and not many
 
@@ -64,7 +64,7 @@ def check_terms(expression: Any, name: str) -> None:
                 name,
                 expected="numbers, coordinates and unknowns",
                 got=leaf,
-                remedy="Leave units out: give numbers in one system of units.",
+                remedy="Remove units: give numbers in one system of units.",
             )
     for number in expression.atoms(sp.Number):
         if not _is_finite(number):
@@ -74,7 +74,7 @@ def check_terms(expression: Any, name: str) -> None:
                 got="a number beyond the range of floating point"
                 if number.is_finite
                 else f"an expression with {'NaN' if number is sp.nan else 'infinity'}",
-                remedy="Look for a division by zero in the equation or its data, or rescale it.",
+                remedy="Check the equation and its data for a division by zero, or rescale it.",
             )
     for term in expression.atoms(sp.Pow, sp.Function):
         if term.is_number and term.is_extended_real is False and not term.has(sp.I, sp.zoo):
@@ -82,11 +82,11 @@ def check_terms(expression: Any, name: str) -> None:
                 name,
                 expected="real values",
                 got=f"the complex number {term}",
-                remedy="Look for the root of a negative number; the real root is sympy.real_root(…).",
-                in_file="Look for the root of a negative number; the real cube root is sign(x)*abs(x)^(1/3).",
+                remedy="Check for roots of negative numbers; the real root is sympy.real_root(…).",
+                in_file="Check for roots of negative numbers; the real cube root is sign(x)*abs(x)^(1/3).",
             )
     for term in expression.atoms(sp.Function):
-        if not isinstance(term, (AppliedUndef, *_EVERYDAY)) and not _can_print(term):
+        if not isinstance(term, (AppliedUndef, *_PRINTABLE)) and not _is_printable(term):
             raise ProblemError(
                 name,
                 expected="functions that NumPy or SciPy can evaluate",
@@ -96,7 +96,7 @@ def check_terms(expression: Any, name: str) -> None:
 
 
 def checked_expression(expression: Any) -> Any:
-    """What a person asks of a solution, if it is an expression; text never is."""
+    """Return the expression; raise a ProblemError unless it is a SymPy expression."""
     if not isinstance(expression, sp.Expr):
         raise ProblemError(
             "expression",
@@ -108,12 +108,12 @@ def checked_expression(expression: Any) -> Any:
 
 
 def check_partials(rest: Any, written: dict[Any, Any], name: str) -> None:
-    """Raise a ProblemError where ∂ρ/∂J holds a jump, which a Newton step cannot see."""
+    """Raise a ProblemError if ρ jumps as a function of J, which Newton's method cannot handle."""
     for term in rest.atoms(sp.Function):
         if isinstance(term, _SMOOTH):
             continue
-        for jet in term.free_symbols & set(written):
-            if sp.diff(term, jet).has(sp.DiracDelta):
+        for derivative in term.free_symbols & set(written):
+            if sp.diff(term, derivative).has(sp.DiracDelta):
                 raise ProblemError(
                     name,
                     expected="terms that can be differentiated by the unknowns",
@@ -125,12 +125,12 @@ def check_partials(rest: Any, written: dict[Any, Any], name: str) -> None:
 def _is_finite(number: Any) -> bool:
     try:
         value = float(number)
-        return math.isfinite(value) and (value != 0.0 or number == 0)
+        return math.isfinite(value) and (value != 0.0 or bool(number.is_zero))
     except (OverflowError, TypeError):
         return False
 
 
-def _can_print(term: Any) -> bool:
+def _is_printable(term: Any) -> bool:
     from scipy import special
     from sympy.printing.numpy import SciPyPrinter
 
@@ -140,5 +140,5 @@ def _can_print(term: Any) -> bool:
         printed = "Not supported" not in printer.doprint(plain)
     except NotImplementedError:
         printed = False
-    # SymPy leaves other names as they are; lambdify then finds them in SciPy, or nowhere.
+    # SymPy prints other names unchanged; lambdify then looks them up in SciPy.
     return printed or hasattr(special, term.func.__name__)

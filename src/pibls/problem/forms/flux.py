@@ -1,8 +1,8 @@
-r"""∇·(k ∇u) = Σᵢ ∂ᵢ(k ∂ᵢu): what stands under an outer derivative stays together.
+r"""Equations in flux form ∇·(k ∇u) = Σᵢ ∂ᵢ(k ∂ᵢu): `div`, `grad` and unevaluated derivatives.
 
-Where k jumps, k ∂ₙu is continuous, and k ∂ₙₙu + … says nothing about it. SymPy evaluates
-``(k*u.diff(x)).diff(x)`` at once; `div`, `grad` and ``sympy.Derivative(k*u.diff(x), x)`` are left as they
-stand until the problem reads them here.
+Where k jumps, k ∂ₙu is continuous, which the expanded form k ∂ₙₙu + … does not imply. SymPy expands
+``(k*u.diff(x)).diff(x)`` at once; `div`, `grad` and ``sympy.Derivative(k*u.diff(x), x)`` stay unevaluated
+until a problem is constructed.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from sympy.core.function import AppliedUndef
 from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
 from pibls.problem.forms.checks import is_scalar
-from pibls.problem.interfaces.switches import SWITCHING
+from pibls.problem.interfaces.switches import SWITCHING_FUNCTIONS
 
 
 class grad(sp.Function):  # type: ignore[misc]  # noqa: N801 - written in equations, like sp.sin
-    """∇f over the coordinates in space, for use inside `div`."""
+    """The gradient ∇f with respect to the space coordinates, for use inside `div`."""
 
     nargs = 1
 
 
 class Divergence(sp.Function):  # type: ignore[misc]
-    """∇·v before the problem has said what its coordinates are; made by `div`."""
+    """Unevaluated divergence ∇·v, made by `div`; the coordinates are those of the problem."""
 
 
 def div(vector: Any) -> Any:
-    """∇·v = Σᵢ ∂vᵢ/∂xᵢ over the coordinates in space, kept as a flux.
+    """Divergence ∇·v = Σᵢ ∂vᵢ/∂xᵢ with respect to the space coordinates, in flux form.
 
     Parameters
     ----------
     vector
-        A multiple of `grad`, such as ``k*grad(u)``, or a sum of such; or one expression for each
-        coordinate in space: ``[k*u.diff(x), u.diff(y)]``.
+        A multiple of `grad`, such as ``k*grad(u)``, or a sum of these; or one expression for each
+        space coordinate: ``[k*u.diff(x), u.diff(y)]``.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -57,8 +57,8 @@ def div(vector: Any) -> Any:
     return Divergence(*parts)
 
 
-def written_out(expression: Any, space: Sequence[Any], name: str) -> Any:
-    """An expression with each div as a sum of unevaluated derivatives by the coordinates in space."""
+def expand_divergence(expression: Any, space: Sequence[Any], name: str) -> Any:
+    """Replace each div by a sum of unevaluated derivatives with respect to the space coordinates."""
     if not expression.has(Divergence, grad):
         return expression
     out = expression.replace(Divergence, lambda *parts: _divergence(parts, space, name))
@@ -67,14 +67,14 @@ def written_out(expression: Any, space: Sequence[Any], name: str) -> Any:
             name,
             expected="grad(…) inside div(…)",
             got=sorted(out.atoms(grad, Divergence), key=str)[0],
-            remedy="Write the derivatives out: u.diff(x)**2 + u.diff(y)**2 is |∇u|².",
+            remedy="Write the derivatives explicitly: u.diff(x)**2 + u.diff(y)**2 is |∇u|².",
         )
     return out
 
 
 def _divergence(parts: Sequence[Any], space: Sequence[Any], name: str) -> Any:
     if len(parts) == 1 and parts[0].has(grad):
-        components = [_along(parts[0], c, name) for c in space]
+        components = [_component(parts[0], c, name) for c in space]
     else:
         components = list(parts)
     if len(components) != len(space):
@@ -82,13 +82,13 @@ def _divergence(parts: Sequence[Any], space: Sequence[Any], name: str) -> Any:
             name,
             expected=f"{len(space)} component(s) in div(…), one for each of {tuple(space)}",
             got=f"{len(components)}",
-            remedy="Time is none of them; write div(k*grad(u)), or each component.",
+            remedy="Time is not a component: write div(k*grad(u)), or one component for each coordinate.",
         )
     return sp.Add(*(sp.Derivative(f, c) for f, c in zip(components, space, strict=True)))
 
 
-def _along(vector: Any, c: Any, name: str) -> Any:
-    """The component of a sum of multiples of gradients along one coordinate."""
+def _component(vector: Any, c: Any, name: str) -> Any:
+    """Return the component of a sum of multiples of gradients along one coordinate."""
     stand_ins = {g: sp.Dummy() for g in vector.atoms(grad)}
     plain = vector.xreplace(stand_ins)
     marks = set(stand_ins.values())
@@ -100,18 +100,22 @@ def _along(vector: Any, c: Any, name: str) -> Any:
             got=vector,
             remedy="Write each component: div([a, b]).",
         )
-    # Of u + x each has its derivative; what jumps stays under it.
-    return vector.replace(grad, lambda f: sp.Derivative(f, c) if f.has(*SWITCHING) else sp.diff(f, c))
+    # Arguments of grad are differentiated, unless they may jump.
+    return vector.replace(
+        grad, lambda f: sp.Derivative(f, c) if f.has(*SWITCHING_FUNCTIONS) else sp.diff(f, c)
+    )
 
 
-def fluxes_in(expression: Any) -> list[Any]:
-    """The outermost unevaluated derivatives of more than an unknown, ∂(k ∂u), each once."""
+def outermost_derivatives(expression: Any) -> list[Any]:
+    """Return the distinct outermost unevaluated derivatives of expressions other than an unknown."""
     return list(dict.fromkeys(_outermost(expression)))
 
 
-def given_fluxes(expression: Any) -> list[Any]:
-    """Those of `fluxes_in` that hold an unknown or something that jumps."""
-    return [f for f in fluxes_in(expression) if f.atoms(AppliedUndef) or f.has(*SWITCHING)]
+def find_fluxes(expression: Any) -> list[Any]:
+    """Return the outermost derivatives that contain an unknown or a function that may jump."""
+    return [
+        f for f in outermost_derivatives(expression) if f.atoms(AppliedUndef) or f.has(*SWITCHING_FUNCTIONS)
+    ]
 
 
 def _outermost(e: Any) -> Iterator[Any]:
@@ -123,11 +127,11 @@ def _outermost(e: Any) -> Iterator[Any]:
 
 
 Orders = Mapping[Any, tuple[MultiIndex, int]]
-"""For each unknown its highest order by each coordinate, and in all."""
+"""For each unknown, its highest order in each coordinate and its highest total order."""
 
 
-def orders_in(expressions: Iterable[Any], coordinates: Sequence[Any]) -> Orders:
-    """The orders of the unknowns in a system of equations."""
+def derivative_orders(expressions: Iterable[Any], coordinates: Sequence[Any]) -> Orders:
+    """Return the orders of the unknowns in a system of equations."""
     found: dict[Any, tuple[MultiIndex, int]] = {}
 
     def visit(e: Any, outer: MultiIndex) -> None:
@@ -148,16 +152,16 @@ def orders_in(expressions: Iterable[Any], coordinates: Sequence[Any]) -> Orders:
     return found
 
 
-_FLAT = (sp.floor, sp.ceiling, sp.sign, sp.Heaviside)
+_PIECEWISE_CONSTANT = (sp.floor, sp.ceiling, sp.sign, sp.Heaviside)
 
 
-def expanded(term: Any) -> Any:
-    """∂F by the rules of calculus inside each smooth piece: what jumps in F has no derivative there."""
-    out = term.expr.xreplace({d: expanded(d) for d in fluxes_in(term.expr)})
+def evaluate_flux(term: Any) -> Any:
+    """Evaluate ∂F where F is smooth; jumps of F contribute nothing."""
+    out = term.expr.xreplace({d: evaluate_flux(d) for d in outermost_derivatives(term.expr)})
     out = out.replace(sp.frac, lambda g: g - sp.floor(g)).replace(
         sp.Mod, lambda a, b: a - b * sp.floor(a / b)
     )
     for c in term.variables:
-        held = {e: sp.Dummy() for e in out.atoms(*_FLAT) if not e.atoms(AppliedUndef)}
-        out = sp.diff(out.xreplace(held), c).xreplace({d: e for e, d in held.items()})
+        constants = {e: sp.Dummy() for e in out.atoms(*_PIECEWISE_CONSTANT) if not e.atoms(AppliedUndef)}
+        out = sp.diff(out.xreplace(constants), c).xreplace({d: e for e, d in constants.items()})
     return out

@@ -1,9 +1,9 @@
-r"""r = Σⱼ aⱼ(x) Jⱼ + ρ(x, J): one residual, split into a linear and a nonlinear part.
+r"""Symbolic residuals r = Σⱼ aⱼ(x) Jⱼ + ρ(x, J), split into a linear and a nonlinear part.
 
-Every derivative ∂^α u that stands in an equation becomes a *jet symbol* J. Partials ∂r/∂J that hold
-no jet symbol are the coefficients aⱼ; the rest ρ keeps the other jets, and its partials give the
-Jacobian. An equation is linear when ρ holds no jet: that is found out (`split`), never declared. Where
-something stands under an outer derivative, r = ∂F + …, the form keeps F beside the expanded residual.
+Every derivative ∂^α u in an equation is replaced by a symbol J. Where ∂r/∂J does not depend on any J, it is
+the coefficient a; the remaining terms are ρ, and ∂ρ/∂J gives the Jacobian. An equation is linear if ρ does
+not depend on any J, which is determined by `linear_split`. For an equation in flux form, r = ∂F + …, the form
+contains F beside the expanded residual.
 """
 
 from __future__ import annotations
@@ -18,22 +18,29 @@ from sympy.core.function import AppliedUndef
 from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
 from pibls.problem.conditions import dn
-from pibls.problem.forms.calling import Datum
 from pibls.problem.forms.checks import check_partials, check_terms
-from pibls.problem.forms.flux import Orders, expanded, fluxes_in, given_fluxes, orders_in, written_out
-from pibls.problem.forms.functions import replaced
+from pibls.problem.forms.data_functions import DataFunction
+from pibls.problem.forms.flux import (
+    Orders,
+    derivative_orders,
+    evaluate_flux,
+    expand_divergence,
+    find_fluxes,
+    outermost_derivatives,
+)
+from pibls.problem.forms.function_parameters import substitute_functions
 from pibls.problem.forms.interface_fluxes import interface_fluxes
-from pibls.problem.forms.known import breaks_named, implementation, is_known, is_shape
-from pibls.problem.forms.split import split
-from pibls.problem.forms.terms import evaluated, renamed
-from pibls.problem.interfaces.switches import Switch, point_sources, switches_in
+from pibls.problem.forms.known import declared_breaks, implementation, is_known, is_shape_indicator
+from pibls.problem.forms.linear_split import split_linear
+from pibls.problem.forms.long_sums import evaluate_terms, rename_symbols
+from pibls.problem.interfaces.switches import Switch, find_switches, point_sources
 
 
 @dataclass(frozen=True)
-class Jet:
-    """∂^alpha of unknown number ``unknown``, at site number ``site`` of the row.
+class PartialDerivative:
+    """The derivative ∂^alpha of an unknown, given by its index, at one of the sites of a row.
 
-    A row usually has one site, its point; a periodic row has two.
+    A row has one site, its point; a row of a periodic condition has two.
     """
 
     unknown: int
@@ -42,8 +49,8 @@ class Jet:
 
 
 @dataclass(frozen=True)
-class Variables:
-    """The internal symbols: coordinates, normal components, parameters. All real, for SymPy's sake."""
+class InternalSymbols:
+    """Real symbols for the coordinates, normal components and parameters of a form."""
 
     coordinates: tuple[Any, ...]
     normals: tuple[Any, ...]
@@ -51,7 +58,7 @@ class Variables:
 
     @classmethod
     @cache
-    def of_dimension(cls, d: int, parameters: int = 0) -> Variables:
+    def of_dimension(cls, d: int, parameters: int = 0) -> InternalSymbols:
         return cls(
             tuple(sp.Symbol(f"pibls_x{i}", real=True) for i in range(d)),
             tuple(sp.Symbol(f"pibls_n{i}", real=True) for i in range(d)),
@@ -61,37 +68,37 @@ class Variables:
 
 @dataclass(frozen=True)
 class Form:
-    """r = Σ a J + ρ, with the jets of the linear part and of ρ."""
+    """A residual r = Σ a J + ρ with the derivatives J of its linear part and of ρ."""
 
     name: str
-    variables: Variables
-    linear: tuple[tuple[Jet, Any], ...]
-    nonlinear: tuple[tuple[Jet, Any], ...]
-    """Jets of ρ with their symbols."""
+    variables: InternalSymbols
+    linear: tuple[tuple[PartialDerivative, Any], ...]
+    nonlinear: tuple[tuple[PartialDerivative, Any], ...]
+    """(derivative, its symbol) for each J in ρ."""
     rest: Any
-    data: tuple[Datum, ...] = ()
+    data: tuple[DataFunction, ...] = ()
     partials: tuple[Any, ...] = ()
-    """∂ρ/∂J for the jets of ρ."""
+    """∂ρ/∂J for each J in ρ."""
     switches: tuple[Switch, ...] = ()
-    """Where coefficients and sources bend or jump."""
-    deltas: tuple[Delta, ...] = ()
-    """Sources on planes and at points, which ρ does not hold."""
+    """Where coefficients and sources, or their derivatives, are discontinuous."""
+    deltas: tuple[DeltaSource, ...] = ()
+    """Delta sources on planes and at points, which are not part of ρ."""
     fluxes: tuple[Flux, ...] = ()
-    """What the statement keeps together under an outer derivative."""
-    outside: Form | None = None
-    """The statement without its fluxes, where it has some."""
+    """The fluxes, that is, the expressions under outer derivatives."""
+    without_fluxes: Form | None = None
+    """The form of the residual without its fluxes; None if there are none."""
 
     @property
     def is_linear(self) -> bool:
         return not self.nonlinear
 
     @property
-    def jets(self) -> tuple[Jet, ...]:
-        return tuple(jet for jet, _ in (*self.linear, *self.nonlinear))
+    def derivatives(self) -> tuple[PartialDerivative, ...]:
+        return tuple(derivative for derivative, _ in (*self.linear, *self.nonlinear))
 
     @property
-    def slopes(self) -> tuple[tuple[Jet, Any], ...]:
-        """∂r/∂J of every jet."""
+    def linearization(self) -> tuple[tuple[PartialDerivative, Any], ...]:
+        """(J, ∂r/∂J) for every derivative."""
         return (*self.linear, *((j, p) for (j, _), p in zip(self.nonlinear, self.partials, strict=True)))
 
     @property
@@ -102,88 +109,97 @@ class Form:
 
 @dataclass(frozen=True)
 class Flux:
-    """F in r = ∂F/∂x_axis + …: continuous across a plane normal to that axis, whatever jumps in it."""
+    """F in r = ∂F/∂x_axis + …, continuous across a plane normal to the axis where coefficients jump."""
 
     axis: int
     form: Form
-    outermost: bool = True
-    """Whether it stands under one derivative alone: that is what jumps by the strength of a source."""
-    alone: bool = False
-    """Whether it was written without its factor, so that n·F of several has no meaning."""
+    is_outermost: bool = True
+    """Whether it is under a single outer derivative: this flux jumps by the strength of a delta source."""
+    lacks_factor: bool = False
+    """Whether the factor of its derivative was dropped, so that n·F of several fluxes has no meaning."""
 
 
 @dataclass(frozen=True)
-class Delta:
-    """s(x, J) Π δ(x_axis - level): a source on a plane, or at a point where several planes meet."""
+class DeltaSource:
+    """A source s(x, J) Π δ(x_axis - level) on a plane, or at the point where several planes meet."""
 
     planes: tuple[tuple[int, Any], ...]
-    """(axis, level); levels are expressions in the internal symbols of the parameters."""
+    """(axis, level) of each; levels are expressions in the internal symbols of the parameters."""
     strength: Form
 
 
 @dataclass(frozen=True)
-class Language:
-    """What the words of a problem mean: its coordinates, its time, its unknowns, its parameters."""
+class SymbolTable:
+    """Coordinates, time, unknowns and parameters of a problem; turns SymPy expressions into forms."""
 
     coordinates: tuple[Any, ...]
     time: Any
     unknowns: tuple[Any, ...]
     parameters: tuple[Any, ...] = ()
     functions: tuple[tuple[Any, Any], ...] = ()
-    """Functions that have values, with these."""
+    """(function, value) of the functions among the parameters."""
 
     @property
-    def variables(self) -> Variables:
-        """The internal symbols for them."""
-        return Variables.of_dimension(len(self.coordinates), len(self.parameters))
+    def variables(self) -> InternalSymbols:
+        """The internal symbols of coordinates and parameters."""
+        return InternalSymbols.of_dimension(len(self.coordinates), len(self.parameters))
 
     @property
     def space(self) -> tuple[Any, ...]:
-        """The coordinates without time."""
+        """The space coordinates."""
         return tuple(c for c in self.coordinates if c != self.time)
 
     def form(self, residual: Any, name: str, orders: Orders | None = None) -> Form:
-        """The form of one residual expression; raises ProblemError where it cannot be understood.
+        """Return the form of a residual expression; raise a ProblemError if it is not valid.
 
-        ``orders`` are those of the unknowns in all equations together, by default in this one alone.
+        ``orders`` are the orders of the unknowns in the system, by default those in this expression.
         """
-        expression = written_out(_in_range(replaced(residual, self.functions)), self.space, name)
-        expression = self._expand_normals(expression, self.variables)
-        fluxes = given_fluxes(expression)
-        if not fluxes:
-            return self._read(expression, name)
-        _check_smooth(fluxes, name)
-        form = self._read(expression.xreplace({f: expanded(f) for f in fluxes}), name)
-        outside = self._read(expression.xreplace(dict.fromkeys(fluxes, sp.Integer(0))), name)
-        orders = orders_in([expression], self.coordinates) if orders is None else orders
-        parts = interface_fluxes(expression, self.coordinates, orders, name)
-        held = tuple(
-            Flux(p.axis, self._read(_flat(p.expression), "flux"), p.outermost, p.alone) for p in parts
+        expression = expand_divergence(
+            _rescale_exponentials(substitute_functions(residual, self.functions)), self.space, name
         )
-        switches = dict.fromkeys((*form.switches, *(s for f in held for s in f.form.switches)))
-        return replace(form, fluxes=held, outside=outside, switches=tuple(switches))
+        expression = self._expand_normals(expression, self.variables)
+        fluxes = find_fluxes(expression)
+        if not fluxes:
+            return self._plain_form(expression, name)
+        _check_no_delta(fluxes, name)
+        form = self._plain_form(expression.xreplace({f: evaluate_flux(f) for f in fluxes}), name)
+        outside = self._plain_form(expression.xreplace(dict.fromkeys(fluxes, sp.Integer(0))), name)
+        orders = derivative_orders([expression], self.coordinates) if orders is None else orders
+        parts = interface_fluxes(expression, self.coordinates, orders, name)
+        form_fluxes = tuple(
+            Flux(
+                p.axis,
+                self._plain_form(_evaluate_inner(p.expression), "flux"),
+                p.is_outermost,
+                p.lacks_factor,
+            )
+            for p in parts
+        )
+        switches = dict.fromkeys((*form.switches, *(s for f in form_fluxes for s in f.form.switches)))
+        return replace(form, fluxes=form_fluxes, without_fluxes=outside, switches=tuple(switches))
 
-    def _read(self, expression: Any, name: str) -> Form:
-        """The form of an expression without fluxes."""
+    def _plain_form(self, expression: Any, name: str) -> Form:
+        """Return the form of an expression without fluxes."""
         variables = self.variables
-        expression = self._as_real(evaluated(expression), variables)
+        expression = self._as_real(evaluate_terms(expression), variables)
         check_terms(expression, name)
         self._check_data(expression, name)
-        expression, jets = self._replace_jets(expression, name)
+        expression, derivatives = self._replace_derivatives(expression, name)
         expression, data = self._replace_data(expression)
         inside = (*variables.coordinates, *variables.parameters)
         names = dict(zip((*self.coordinates, *self.parameters), inside, strict=True))
-        expression = renamed(expression, names)
-        self._check_symbols(expression, jets, data, variables, name)
+        expression = rename_symbols(expression, names)
+        self._check_symbols(expression, derivatives, data, variables, name)
         smooth, points = point_sources(expression, variables.coordinates, self.coordinates, name)
-        switches = switches_in(expression, variables.coordinates, jets)
+        switches = find_switches(expression, variables.coordinates, derivatives)
         deltas = tuple(
-            Delta(planes, _form("strength", variables, s, jets, data)) for planes, s in points.items()
+            DeltaSource(planes, _form("strength", variables, s, derivatives, data))
+            for planes, s in points.items()
         )
-        return replace(_form(name, variables, smooth, jets, data), switches=switches, deltas=deltas)
+        return replace(_form(name, variables, smooth, derivatives, data), switches=switches, deltas=deltas)
 
-    def _as_real(self, expression: Any, variables: Variables) -> Any:
-        """Without re(x), im(x) and their derivatives, which |x| brings in for a symbol not declared real."""
+    def _as_real(self, expression: Any, variables: InternalSymbols) -> Any:
+        """Remove re(x), im(x) and their derivatives, which SymPy introduces for |x| of a complex symbol."""
         bad = [t for t in expression.atoms(sp.re, sp.im, sp.Derivative) if not t.atoms(AppliedUndef)]
         if not bad:
             return expression
@@ -192,28 +208,30 @@ class Language:
         back = {b: a for a, b in there.items()}
         return expression.xreplace({term: term.xreplace(there).doit().xreplace(back) for term in bad})
 
-    def equation(self, residual: Any, name: str, orders: Orders | None = None) -> Form:
-        """The form of a residual that is to be solved, not only evaluated: it must have partials."""
+    def equation_form(self, residual: Any, name: str, orders: Orders | None = None) -> Form:
+        """Return the form of a residual that is solved and not only evaluated, so that ∂ρ/∂J must exist."""
         form = self.form(residual, name, orders)
-        check_partials(form.rest, {s: self.written(jet) for jet, s in form.nonlinear}, name)
+        check_partials(
+            form.rest, {s: self.sympy_derivative(derivative) for derivative, s in form.nonlinear}, name
+        )
         return form
 
-    def written(self, jet: Jet) -> Any:
-        """∂^α u as the person wrote it."""
-        return self.unknowns[jet.unknown].diff(*zip(self.coordinates, jet.alpha, strict=True))
+    def sympy_derivative(self, derivative: PartialDerivative) -> Any:
+        """Return ∂^α u as a SymPy expression in the symbols of the user."""
+        return self.unknowns[derivative.unknown].diff(*zip(self.coordinates, derivative.alpha, strict=True))
 
-    def _expand_normals(self, residual: Any, variables: Variables) -> Any:
+    def _expand_normals(self, residual: Any, variables: InternalSymbols) -> Any:
         if not residual.has(dn):
             return residual
         space = [(c, n) for c, n in zip(self.coordinates, variables.normals, strict=True) if c != self.time]
         return residual.replace(dn, lambda inner: sum(n * sp.diff(inner, c) for c, n in space))
 
-    def _replace_jets(self, expression: Any, name: str) -> tuple[Any, dict[Any, Jet]]:
+    def _replace_derivatives(self, expression: Any, name: str) -> tuple[Any, dict[Any, PartialDerivative]]:
         index = {u: i for i, u in enumerate(self.unknowns)}
         table: dict[Any, Any] = {}
-        jets: dict[Any, Jet] = {}
+        derivatives: dict[Any, PartialDerivative] = {}
         terms = [t for t in expression.atoms(sp.Derivative, AppliedUndef) if not is_known(t)]
-        # Derivatives first: u(x) also occurs inside Derivative(u(x), x).
+        # Derivatives first, since u(x) also occurs inside Derivative(u(x), x).
         for term in sorted(terms, key=lambda t: (not isinstance(t, sp.Derivative), sp.default_sort_key(t))):
             u = term.expr if isinstance(term, sp.Derivative) else term
             if u not in index:
@@ -225,7 +243,7 @@ class Language:
                         remedy="Expand the product rule by hand and give the derivative of "
                         f"{u.func} as a function of its own.",
                     )
-                self._refuse(u, name)
+                self._raise_unknown(u, name)
             if isinstance(term, sp.Derivative):
                 counts = dict(term.variable_count)
                 strange = [v for v in counts if v not in self.coordinates]
@@ -239,19 +257,19 @@ class Language:
                 alpha = tuple(int(counts.get(c, 0)) for c in self.coordinates)
             else:
                 alpha = (0,) * len(self.coordinates)
-            symbol = sp.Symbol(f"pibls_j{len(jets)}", real=True)
+            symbol = sp.Symbol(f"pibls_j{len(derivatives)}", real=True)
             table[term] = symbol
-            jets[symbol] = Jet(index[u], alpha)
-        return expression.xreplace(table), jets
+            derivatives[symbol] = PartialDerivative(index[u], alpha)
+        return expression.xreplace(table), derivatives
 
-    def _refuse(self, u: Any, name: str) -> None:
-        for known_unknown in self.unknowns:
-            if getattr(u, "func", None) == known_unknown.func:
+    def _raise_unknown(self, u: Any, name: str) -> None:
+        for unknown in self.unknowns:
+            if getattr(u, "func", None) == unknown.func:
                 raise ProblemError(
                     name,
-                    expected=f"{known_unknown}, at the point where the equation holds",
+                    expected=f"{unknown}, at the point where the equation holds",
                     got=u,
-                    remedy="A value at another place is a condition of its own, with on=….",
+                    remedy="Write a value at another point as a condition with on=….",
                 )
         raise ProblemError(
             name,
@@ -270,27 +288,32 @@ class Language:
                     remedy="Call known(function, …) with coordinates only.",
                 )
 
-    def _replace_data(self, expression: Any) -> tuple[Any, tuple[Datum, ...]]:
+    def _replace_data(self, expression: Any) -> tuple[Any, tuple[DataFunction, ...]]:
         table: dict[Any, Any] = {}
-        data: list[Datum] = []
-        given = [t for t in expression.atoms(AppliedUndef) if is_known(t) and not is_shape(t)]
+        data: list[DataFunction] = []
+        given = [t for t in expression.atoms(AppliedUndef) if is_known(t) and not is_shape_indicator(t)]
         for term in sorted(given, key=sp.default_sort_key):
             places = tuple(self.coordinates.index(a) for a in term.args)
             symbol = sp.Symbol(f"pibls_v{len(data)}", real=True)
             table[term] = symbol
-            named = tuple((places[i], level) for i, level in breaks_named(term))
-            data.append(Datum(symbol, implementation(term), places, str(term.func), named))
+            named = tuple((places[i], level) for i, level in declared_breaks(term))
+            data.append(DataFunction(symbol, implementation(term), places, str(term.func), named))
         return expression.xreplace(table), tuple(data)
 
     def _check_symbols(
-        self, e: Any, jets: dict[Any, Jet], data: tuple[Datum, ...], variables: Variables, name: str
+        self,
+        e: Any,
+        derivatives: dict[Any, PartialDerivative],
+        data: tuple[DataFunction, ...],
+        variables: InternalSymbols,
+        name: str,
     ) -> None:
         if e.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
             raise ProblemError(
                 name,
                 expected="finite values",
                 got=f"an expression with {'NaN' if e.has(sp.nan) else 'infinity'}",
-                remedy="Look for a division by zero in the equation or its data.",
+                remedy="Check the equation and its data for a division by zero.",
             )
         if e.has(sp.I):
             raise ProblemError(
@@ -304,10 +327,10 @@ class Language:
                 name,
                 expected="derivatives of the unknowns only",
                 got=sorted(e.atoms(sp.Derivative), key=str)[0],
-                remedy="Write the derivative of a given function out.",
+                remedy="Write the derivative of a given function explicitly.",
             )
         ours = (*variables.coordinates, *variables.normals, *variables.parameters)
-        allowed = {*ours, *jets, *(v.symbol for v in data)}
+        allowed = {*ours, *derivatives, *(v.symbol for v in data)}
         strange = sorted(map(str, e.free_symbols - allowed))
         if strange:
             raise ProblemError(
@@ -317,37 +340,41 @@ class Language:
                 else f"only the coordinates {self.coordinates} and the unknowns",
                 got=f"the free symbol {', '.join(strange)}",
                 remedy="Give it a value, Problem(…, parameters={symbol: number}), or add it to the domain. "
-                "(A symbol of the same name with other assumptions, such as real=True, is another one.)",
+                "(Symbols of one name with different assumptions, such as real=True, are different symbols.)",
             )
 
 
 def _form(
-    name: str, variables: Variables, expression: Any, jets: dict[Any, Jet], data: tuple[Datum, ...]
+    name: str,
+    variables: InternalSymbols,
+    expression: Any,
+    derivatives: dict[Any, PartialDerivative],
+    data: tuple[DataFunction, ...],
 ) -> Form:
-    found = split(expression, jets, name)
+    found = split_linear(expression, derivatives, name)
     return Form(
         name,
         variables,
-        tuple((jets[s], a) for s, a in found.linear.items()),
-        tuple((jets[s], s) for s in found.partials),
+        tuple((derivatives[s], a) for s, a in found.linear.items()),
+        tuple((derivatives[s], s) for s in found.partials),
         found.rest,
         data,
         tuple(found.partials.values()),
     )
 
 
-def _flat(expression: Any) -> Any:
-    """An expression whose inner derivatives are worked out."""
-    return expression.xreplace({f: expanded(f) for f in fluxes_in(expression)})
+def _evaluate_inner(expression: Any) -> Any:
+    """Return an expression with its inner derivatives evaluated."""
+    return expression.xreplace({f: evaluate_flux(f) for f in outermost_derivatives(expression)})
 
 
-def _in_range(expression: Any) -> Any:
-    """exp(u - 1000.0), which SymPy writes as 5e-435 exp(u), as it was meant: 5e-435 is zero to a computer."""
-    if not any(_is_beyond(c) for c in expression.atoms(sp.Float)):
+def _rescale_exponentials(expression: Any) -> Any:
+    """Restore exp(u - 1000.0), which SymPy writes as 5e-435 exp(u) with a factor that underflows."""
+    if not any(_is_out_of_range(c) for c in expression.atoms(sp.Float)):
         return expression
 
-    def joined_again(*factors: Any) -> Any:
-        beyond = [c for c in factors if c.is_Float and _is_beyond(c)]
+    def merge_exponential(*factors: Any) -> Any:
+        beyond = [c for c in factors if c.is_Float and _is_out_of_range(c)]
         powers = [f for f in factors if isinstance(f, sp.exp)]
         if not beyond or not powers:
             return sp.Mul(*factors)
@@ -356,14 +383,14 @@ def _in_range(expression: Any) -> Any:
         rest = [f for f in factors if f not in beyond and f is not powers[0]]
         return sp.Mul(sign, sp.exp(powers[0].args[0] + shift), *rest)
 
-    return expression.replace(sp.Mul, joined_again)
+    return expression.replace(sp.Mul, merge_exponential)
 
 
-def _is_beyond(c: Any) -> bool:
+def _is_out_of_range(c: Any) -> bool:
     return bool(c != 0 and c.is_finite and not 1e-300 < abs(c) < 1e300)
 
 
-def _check_smooth(fluxes: list[Any], name: str) -> None:
+def _check_no_delta(fluxes: list[Any], name: str) -> None:
     for flux in fluxes:
         if flux.has(sp.DiracDelta):
             raise ProblemError(

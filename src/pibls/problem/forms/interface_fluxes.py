@@ -1,15 +1,17 @@
-r"""Σ a ∂ᵐG = f ⇒ [Σ ∂ᵐ⁻¹⁻ʲ(aG)] = 0: what an equation makes continuous across a plane.
+r"""Expressions that are continuous across a plane because of an equation: Σ a ∂ᵐG = f ⇒ [Σ ∂ᵐ⁻¹⁻ʲ(aG)] = 0.
 
-The left side has no Dirac function on the plane, and no derivative of one. Of a term ∂ᵐG the coefficient of
-δ⁽ʲ⁾ is the jump of ∂ᵐ⁻¹⁻ʲG, so that the sum of these jumps over all terms is zero, for each j. Of
-(EI w'')'' + (N w')' = q these are EI w'' and (EI w'')' + N w'. Terms count if they may hold a Dirac function:
+The left-hand side contains no delta distribution on the plane and no derivative of one. In a term ∂ᵐG the
+coefficient of δ⁽ʲ⁾ is the jump of ∂ᵐ⁻¹⁻ʲG, so that for each j the sum of these jumps over all terms is zero.
+For (EI w'')'' + (N w')' = q the continuous expressions are EI w'' and (EI w'')' + N w'. A term is considered
+if it may contain a delta distribution:
 
-- what stands under an outer derivative, ∂ᵐF, with any coefficients inside;
-- a plain derivative a ∂^α u of the highest order that the system has of u. Lower ones are bounded: of
-  (k u')' + a w' = 0 with w'' in another equation it is k u' alone that is continuous.
+- a flux term ∂ᵐF with arbitrary coefficients inside;
+- a plain derivative a ∂^α u of the highest order of u in the system. Lower ones are bounded: for
+  (k u')' + a w' = 0 with w'' in another equation, k u' alone is continuous.
 
-A factor that is smooth goes under the derivative: a ∂ᵐG = Σᵢ (-1)ⁱ C(m, i) ∂ᵐ⁻ⁱ(a⁽ⁱ⁾ G). The product of one
-that jumps and a Dirac function has no meaning: G and its derivatives below m are continuous by themselves.
+A smooth factor is moved under the derivative: a ∂ᵐG = Σᵢ (-1)ⁱ C(m, i) ∂ᵐ⁻ⁱ(a⁽ⁱ⁾ G). The product of a
+discontinuous factor and a delta distribution is undefined; then G and its derivatives below order m are
+continuous separately.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
-from pibls.problem.forms.flux import Orders, given_fluxes
+from pibls.problem.forms.flux import Orders, find_fluxes
 from pibls.problem.forms.known import is_known
-from pibls.problem.interfaces.switches import switches_in
+from pibls.problem.interfaces.switches import find_switches
 
 
 class InterfaceFlux(NamedTuple):
@@ -34,15 +36,15 @@ class InterfaceFlux(NamedTuple):
 
     axis: int
     expression: Any
-    outermost: bool
-    """Whether it is the coefficient of δ itself: it jumps by the strength of a source."""
-    alone: bool = False
-    """Whether its factor was left out, and is not that of all fluxes: it cannot be added to others."""
+    is_outermost: bool
+    """Whether it is the coefficient of δ, so that it jumps by the strength of a delta source."""
+    lacks_factor: bool = False
+    """Whether its factor was dropped and differs from that of other fluxes, so that they cannot be added."""
 
 
 @dataclass(frozen=True)
 class _Term:
-    """weight · ∂_c^times of ``inner``."""
+    """The term weight · ∂_c^times inner."""
 
     weight: Any
     inner: Any
@@ -50,7 +52,7 @@ class _Term:
     is_flux: bool
 
     def levels(self, c: Any) -> Iterator[tuple[int, Any]]:
-        """(m, G) of the terms ∂ᵐG, m > 0, whose sum it is."""
+        """Yield (m, G) of the terms ∂ᵐG, m > 0, of which it is the sum."""
         factor = self.weight
         for i in range(self.times):
             yield self.times - i, (-1) ** i * comb(self.times, i) * factor * self.inner
@@ -60,9 +62,9 @@ class _Term:
 def interface_fluxes(
     expression: Any, coordinates: Sequence[Any], orders: Orders, name: str
 ) -> list[InterfaceFlux]:
-    """What the fluxes of one equation make continuous across planes normal to each coordinate.
+    """Return the expressions of one equation that are continuous across planes normal to each coordinate.
 
-    ``orders`` are those of the unknowns in the whole system.
+    ``orders`` are those of the unknowns in the system.
     """
     return _Reader(tuple(coordinates), orders, name).read(expression, (0,) * len(coordinates))
 
@@ -74,14 +76,14 @@ class _Reader:
     name: str
 
     def read(self, expression: Any, outer: MultiIndex) -> list[InterfaceFlux]:
-        """The fluxes of an expression that stands under so many outer derivatives."""
-        fluxes = given_fluxes(expression)
+        """Return the fluxes of an expression under the given outer derivatives."""
+        fluxes = find_fluxes(expression)
         if not fluxes:
             return []
         top = not any(outer)
         plain = self._highest(expression.xreplace(dict.fromkeys(fluxes, sp.Integer(0))), outer)
         weights = _weights(expression, fluxes, plain)
-        # A factor of the whole divergence changes nothing, unless a source tells how much its flux jumps.
+        # A common factor of all fluxes is irrelevant, unless a delta source determines the jump of the flux.
         sources = top and expression.has(sp.DiracDelta)
         shared = not sources and len(set(weights.values())) == 1
         out: list[InterfaceFlux] = []
@@ -107,7 +109,7 @@ class _Reader:
         outer: MultiIndex,
         weights: Mapping[Any, Any],
     ) -> list[_Term]:
-        """Those that may hold a Dirac function of one coordinate; none without a flux along it."""
+        """Return the terms that may contain a delta in one coordinate; none without a flux along it."""
         out = []
         for f in fluxes:
             counts = self._counts(f)
@@ -119,7 +121,7 @@ class _Reader:
         for d in plain if out else ():
             counts, each = self._counts(d), self.orders[d.expr][0]
             reached = [i for i in axes if counts[i] and counts[i] + outer[i] == each[i]]
-            # u_xy beside u_xx counts once: as the derivative of u_y, or of u_x.
+            # A mixed derivative u_xy counts once: as the derivative of u_y or of u_x.
             if axis in (reached or [i for i in axes if counts[i]][:1]):
                 times = min(most, counts[axis])
                 inner = self._derivative(d.expr, _without(counts, axis, times))
@@ -127,7 +129,7 @@ class _Reader:
         return out
 
     def _highest(self, expression: Any, outer: MultiIndex) -> list[Any]:
-        """Plain derivatives of the highest order that the system has, along some coordinate or in all."""
+        """Return the plain derivatives of highest order in the system, in a coordinate or in total."""
         out = []
         for d in sorted(expression.atoms(sp.Derivative), key=sp.default_sort_key):
             if d.expr not in self.orders or is_known(d.expr):
@@ -142,8 +144,8 @@ class _Reader:
         return out
 
     def _is_continuous(self, weight: Any, axis: int) -> bool:
-        """Whether a factor is the same on both sides: it has no switch, and no derivative that may jump."""
-        if switches_in(weight, self.coordinates, ()):
+        """Return whether a factor is continuous: it has no switch and no derivative that may jump."""
+        if find_switches(weight, self.coordinates, ()):
             return False
         unknowns = [a for a in weight.atoms(AppliedUndef, sp.Derivative) if self._has_unknown(a)]
         for a in unknowns:
@@ -165,7 +167,7 @@ class _Reader:
                     self.name,
                     expected=f"no factor that {kind} in front of a flux, beside a DiracDelta",
                     got=f"the derivative of {t.inner} times such a factor",
-                    remedy="Divide the equation by it, or take it under the derivative.",
+                    remedy="Divide the equation by it, or move it under the derivative.",
                 )
 
     def _counts(self, d: Any) -> MultiIndex:
@@ -189,7 +191,7 @@ def _across(
 
 
 def _weights(expression: Any, fluxes: Sequence[Any], plain: Sequence[Any]) -> dict[Any, Any]:
-    """The factor of each flux and of each plain derivative."""
+    """Return the factor of each flux and of each plain derivative."""
     marks = {d: sp.Dummy() for d in (*fluxes, *plain)}
     back = {m: d for d, m in marks.items()}
     marked = expression.xreplace({f: marks[f] for f in fluxes}).xreplace({d: marks[d] for d in plain})

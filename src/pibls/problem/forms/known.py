@@ -1,4 +1,4 @@
-"""k(x, y): a Python function as a coefficient of an equation."""
+"""Python functions k(x, y) as coefficients, sources and boundary values: the function `known`."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from sympy.core.function import AppliedUndef, FunctionClass, UndefinedFunction
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
 from pibls.geometry import Domain
-from pibls.pickling import HoldsCallables
-from pibls.problem.forms.calling import Datum, call_at_points
 from pibls.problem.forms.checks import is_scalar
+from pibls.problem.forms.data_functions import DataFunction, call_at_points
+from pibls.runtime.pickling import HoldsCallables
 
 
 @dataclass(frozen=True, eq=False)
 class Implementation(HoldsCallables):
-    """The Python function behind k(x, y), and where it jumps.
+    """The Python function behind k(x, y), and its declared discontinuities.
 
-    SymPy evaluates an attribute ``_imp_`` of a function itself, with its own numbers; this one it does not
-    know.
+    SymPy would evaluate an attribute ``_imp_`` of a function with its own number types; it ignores this one.
     """
 
     function: PointFunction
     coordinates: tuple[Any, ...]
     breaks: tuple[tuple[int, float], ...] = ()
-    """(argument, level) of each place that the user named."""
+    """(argument, level) of each declared discontinuity."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Implementation):
@@ -43,15 +42,15 @@ class Implementation(HoldsCallables):
 
 
 def _has_no_value(application: Any, precision: int) -> None:
-    """In the place of SymPy's evaluation, which takes a function named gamma for Euler's."""
+    """Replace SymPy's evaluation, which would take a function named gamma for the gamma function."""
 
 
 class KnownFunction(UndefinedFunction):  # type: ignore[misc]
-    """A SymPy function with an `Implementation`, that pickles."""
+    """A SymPy function with an `Implementation`, which can be pickled."""
 
     @staticmethod
     def of(name: str, implementation: Implementation) -> Any:
-        """The function of that name."""
+        """Return a function with this name and implementation."""
         return KnownFunction(name, implementation=implementation, _eval_evalf=_has_no_value)
 
 
@@ -61,10 +60,11 @@ copyreg.pickle(KnownFunction, lambda made: (KnownFunction.of, (made.name, made.i
 def known(
     function: PointFunction, *coordinates: Any, breaks: Mapping[Any, Sequence[float]] | None = None
 ) -> Any:
-    """k(x, y, …) from a Python function of arrays, to be used in equations and conditions.
+    """Return k(x, y, …), a SymPy expression for a Python function of arrays.
 
-    The function is called with one float array per coordinate, at points of the closed domain, and returns an
-    array of the same length (or a number). It is evaluated, never differentiated.
+    It can be used in equations and conditions. The function is called with one float array per coordinate, at
+    points of the closed domain, and returns an array of the same length (or a number). It is evaluated, never
+    differentiated.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def known(
         The coordinates that it depends on, in the order of its arguments.
     breaks
         ``{t: [4.2, 5.0]}``: where the function or its derivatives jump, by coordinate. Cells and time windows
-        end there. Without it, jumps of a function of one coordinate, and those in time, are looked for at
-        16384 places: a pulse that is narrower than their distance may be missed.
+        end there. Without it, jumps of a function of one coordinate, and jumps in time, are searched with
+        16384 samples: a pulse narrower than their distance may be missed.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
@@ -111,7 +111,7 @@ def _read_breaks(breaks: Any, coordinates: tuple[Any, ...]) -> tuple[tuple[int, 
     if not isinstance(breaks, Mapping):
         raise ProblemError(
             "known(breaks)",
-            expected="a mapping from coordinates to the places where the function jumps",
+            expected="a mapping from coordinates to the values where the function jumps",
             got=repr(breaks),
             remedy=remedy,
         )
@@ -138,44 +138,46 @@ def _read_breaks(breaks: Any, coordinates: tuple[Any, ...]) -> tuple[tuple[int, 
 
 
 def is_known(application: Any) -> bool:
-    """Whether this applied function carries its own implementation, ours or SymPy's."""
+    """Return whether an applied function has an implementation, of pibls or of SymPy."""
     if not isinstance(application, AppliedUndef):
         return False
     return hasattr(application.func, "implementation") or hasattr(application.func, "_imp_")
 
 
-def is_shape(application: Any) -> bool:
-    """Whether it asks a shape if a point is inside: that changes on a surface, and nowhere else."""
+def is_shape_indicator(application: Any) -> bool:
+    """Return whether it is the indicator function of a shape."""
     return hasattr(application.func, "shape")
 
 
-def shapes_asked(e: Any) -> list[Any]:
-    """The shapes that an expression asks, in an order that is always the same."""
-    terms = [t for t in e.atoms(AppliedUndef) if is_known(t) and is_shape(t)]
+def indicator_shapes(e: Any) -> list[Any]:
+    """Return the shapes of the indicator functions in an expression, in a fixed order."""
+    terms = [t for t in e.atoms(AppliedUndef) if is_known(t) and is_shape_indicator(t)]
     return [t.func.shape for t in sorted(terms, key=sp.default_sort_key)]
 
 
-def asks_same(a: Any, b: Any) -> bool:
-    """Whether two conditions ask the same shape, or one equal to it, in the same way."""
+def is_same_indicator(a: Any, b: Any) -> bool:
+    """Return whether two relations are the condition to be inside the same, or an equal, shape."""
     if a is b:
         return True
     if not (isinstance(a, sp.Gt) and isinstance(b, sp.Gt)):
         return False
-    if not all(is_known(e.lhs) and is_shape(e.lhs) and e.rhs == 0 for e in (a, b)):
+    if not all(is_known(e.lhs) and is_shape_indicator(e.lhs) and e.rhs == 0 for e in (a, b)):
         return False
     one, other = a.lhs.func.shape, b.lhs.func.shape
     return one is other or (type(one) is type(other) and bool(one == other))
 
 
 def implementation(application: Any) -> PointFunction:
-    """The Python function behind k(x, y)."""
+    """Return the Python function behind k(x, y)."""
     made: Implementation | None = getattr(application.func, "implementation", None)
     function: PointFunction = application.func._imp_ if made is None else made.function
     return function
 
 
-def valued(e: Any, place: Mapping[Any, float], coordinates: Sequence[Any], domain: Domain) -> Any:
-    """An expression at a place of the domain, with the values of its Python functions there."""
+def with_function_values(
+    e: Any, place: Mapping[Any, float], coordinates: Sequence[Any], domain: Domain
+) -> Any:
+    """Return an expression at a point of the domain, with its Python functions evaluated there."""
     e = e.subs(place)
     values = {}
     for term in e.atoms(AppliedUndef):
@@ -185,19 +187,19 @@ def valued(e: Any, place: Mapping[Any, float], coordinates: Sequence[Any], domai
         here = dict(place) | dict(zip(made.coordinates, map(float, term.args), strict=True))
         X = np.array([[float(here[c]) for c in coordinates]])
         arguments = tuple(list(coordinates).index(c) for c in made.coordinates)
-        datum = Datum(None, made.function, arguments, str(term.func), domain=domain)
-        values[term] = sp.Float(call_at_points(datum, X, "value")[0], 17)
+        data_function = DataFunction(None, made.function, arguments, str(term.func), domain=domain)
+        values[term] = sp.Float(call_at_points(data_function, X, "value")[0], 17)
     return e.xreplace(values)
 
 
-def breaks_named(application: Any) -> tuple[tuple[int, float], ...]:
-    """(argument, level) of the places where the user says that k(x, y) jumps."""
+def declared_breaks(application: Any) -> tuple[tuple[int, float], ...]:
+    """Return (argument, level) of the declared discontinuities of k(x, y)."""
     made: Implementation | None = getattr(application.func, "implementation", None)
     return () if made is None else made.breaks
 
 
 def as_expression(value: Any, coordinates: tuple[Any, ...], argument: str) -> Any:
-    """A number, expression or callable as one SymPy expression."""
+    """Return a number, expression or callable as one SymPy expression."""
     if isinstance(value, (FunctionClass, sp.Lambda)):
         raise ProblemError(
             argument,
@@ -223,6 +225,6 @@ def as_expression(value: Any, coordinates: tuple[Any, ...], argument: str) -> An
             argument,
             expected="one number, SymPy expression or callable of the coordinate arrays",
             got=repr(value),
-            remedy="Give one value; data measured at points go in as a callable that interpolates them.",
+            remedy="Give one value; for measured data, give a callable that interpolates them.",
         )
     return expression

@@ -1,1 +1,1 @@
-"""Where the laws of a problem jump, bend, or are too narrow to be seen."""
+"""Discontinuities of coefficients, sources and data, and the conditions across them."""

@@ -1,8 +1,7 @@
-"""g(x) = 0: where a coefficient or a source bends, jumps, or is concentrated.
+"""Switching functions g(x), whose zeros are the jumps, kinks and point sources of an expression.
 
-`Piecewise`, `Heaviside`, `sign`, `Abs`, `Max`, `Min`, `floor` … change their law where some function g of
-the coordinates vanishes (or, for `floor` and its like, is a whole number). What a problem needs to know of
-them is g.
+`Piecewise`, `Heaviside`, `sign`, `Abs`, `Max`, `Min`, `floor` … change their branch where a function g of the
+coordinates vanishes (or, for `floor` and similar functions, is an integer).
 """
 
 from __future__ import annotations
@@ -18,38 +17,40 @@ from sympy.core.relational import Relational
 from pibls.errors import ProblemError
 
 _AT_ZERO = (sp.Abs, sp.sign, sp.Heaviside)
-_AT_WHOLE = (sp.floor, sp.ceiling, sp.frac)
+_AT_INTEGERS = (sp.floor, sp.ceiling, sp.frac)
 _EXTREME = (sp.Max, sp.Min)
 _POLES = {sp.tan: sp.cos, sp.sec: sp.cos, sp.cot: sp.sin, sp.csc: sp.sin}
-_TURNS = (sp.atan2, sp.arg)
-SWITCHING = (*_AT_ZERO, *_AT_WHOLE, *_EXTREME, sp.Mod, sp.Piecewise)
-"""Functions that change their law somewhere."""
+_BRANCH_POINTS = (sp.atan2, sp.arg)
+SWITCHING_FUNCTIONS = (*_AT_ZERO, *_AT_INTEGERS, *_EXTREME, sp.Mod, sp.Piecewise)
+"""SymPy functions with several branches."""
 
 
 @dataclass(frozen=True)
 class Switch:
-    """The zeros of an expression in the internal symbols, or the places where it is a whole number."""
+    """A switching function in the internal symbols: the branch changes at its zeros, or at integer values."""
 
     expression: Any
-    whole: bool = False
-    hidden: bool = False
-    """Whether something is infinite there that a function may make a jump of, as atan(1/x) does."""
+    at_integers: bool = False
+    is_singular: bool = False
+    """Whether an inner expression is singular there, which may cause a jump, as in atan(1/x)."""
 
 
-def switches_in(expression: Any, coordinates: Collection[Any], jets: Collection[Any]) -> tuple[Switch, ...]:
-    """Where an expression changes its law, as far as that depends on the coordinates alone."""
+def find_switches(
+    expression: Any, coordinates: Collection[Any], derivatives: Collection[Any]
+) -> tuple[Switch, ...]:
+    """Return the switching functions of an expression that depend on the coordinates only."""
     found: dict[Switch, None] = {}
-    for term in sorted(expression.atoms(*SWITCHING), key=sp.default_sort_key):
+    for term in sorted(expression.atoms(*SWITCHING_FUNCTIONS), key=sp.default_sort_key):
         for switch in _switches(term):
             symbols = switch.expression.free_symbols
-            if symbols & set(coordinates) and not symbols & set(jets):
+            if symbols & set(coordinates) and not symbols & set(derivatives):
                 found.update(dict.fromkeys(_factors(switch)))
-    told = {s.expression for s in found}
-    for g in infinite_in(expression):
+    known = {s.expression for s in found}
+    for g in singular_arguments(expression):
         symbols = g.free_symbols
-        if symbols & set(coordinates) and not symbols & set(jets):
+        if symbols & set(coordinates) and not symbols & set(derivatives):
             found.update(
-                dict.fromkeys(f for f in _factors(Switch(g, hidden=True)) if f.expression not in told)
+                dict.fromkeys(f for f in _factors(Switch(g, is_singular=True)) if f.expression not in known)
             )
     return tuple(s for s in found if s.expression.free_symbols & set(coordinates))
 
@@ -61,26 +62,26 @@ def _switches(term: Any) -> list[Switch]:
             Switch(r.lhs - r.rhs)
             for c in conditions
             for r in sorted(c.atoms(Relational), key=sp.default_sort_key)
-            if not isinstance(r, (sp.Equality, sp.Unequality))  # one point only, as in sin(x)/x
+            if not isinstance(r, (sp.Equality, sp.Unequality))  # holds at one point only, as in sin(x)/x
         ]
     if isinstance(term, sp.Mod):
-        return [Switch(term.args[0] / term.args[1], whole=True)]
+        return [Switch(term.args[0] / term.args[1], at_integers=True)]
     if isinstance(term, _EXTREME):
         return [Switch(a - b) for a, b in combinations(term.args, 2)]
-    return [Switch(term.args[0], whole=isinstance(term, _AT_WHOLE))]
+    return [Switch(term.args[0], at_integers=isinstance(term, _AT_INTEGERS))]
 
 
 def _factors(switch: Switch) -> list[Switch]:
-    """A product vanishes where one of its factors does."""
-    if switch.whole or not switch.expression.is_Mul:
+    """Return a switch for each factor of a product, which vanishes where one of its factors does."""
+    if switch.at_integers or not switch.expression.is_Mul:
         return [switch]
     return [replace(switch, expression=f) for f in switch.expression.args]
 
 
-def infinite_in(expression: Any) -> list[Any]:
-    """What vanishes where a part of an expression is infinite, or turns round: 1/g, tan(g), atan2(g, h)."""
+def singular_arguments(expression: Any) -> list[Any]:
+    """Return the functions whose zeros are poles or branch points: g for 1/g, cos(g) for tan(g)."""
     zeros: dict[Any, None] = {}
-    for term in sorted(expression.atoms(sp.Pow, *_POLES, *_TURNS), key=sp.default_sort_key):
+    for term in sorted(expression.atoms(sp.Pow, *_POLES, *_BRANCH_POINTS), key=sp.default_sort_key):
         if isinstance(term, sp.Pow):
             if term.exp.is_negative:
                 zeros[term.base] = None
@@ -95,14 +96,14 @@ Planes = tuple[tuple[int, Any], ...]
 def point_sources(
     expression: Any, coordinates: tuple[Any, ...], called: tuple[Any, ...], name: str
 ) -> tuple[Any, dict[Planes, Any]]:
-    """r without its deltas, and the strength of each by the planes it lies on.
+    """Return r without its delta sources, and their strengths by the planes on which they lie.
 
-    δ(c (x - a)) = δ(x - a) / |c|. In messages the coordinates are as they are ``called``.
+    δ(c (x - a)) = δ(x - a) / |c|. Messages use the symbols ``called`` for the coordinates.
     """
     if not expression.has(sp.DiracDelta):
         return expression, {}
 
-    def spoken(e: Any) -> Any:
+    def in_user_symbols(e: Any) -> Any:
         return e.xreplace(dict(zip(coordinates, called, strict=True)))
 
     smooth: list[Any] = []
@@ -114,7 +115,7 @@ def point_sources(
             raise ProblemError(
                 name,
                 expected="DiracDelta as a factor of a term",
-                got=spoken(sorted(strength.atoms(sp.DiracDelta), key=str)[0]),
+                got=in_user_symbols(sorted(strength.atoms(sp.DiracDelta), key=str)[0]),
                 remedy="Write the source as strength*DiracDelta(x - a), plus the rest.",
             )
         if not deltas:
@@ -129,8 +130,8 @@ def point_sources(
             raise ProblemError(
                 name,
                 expected="at most one DiracDelta of each coordinate in a product",
-                got=spoken(sp.Mul(*deltas)),
-                remedy="A product of two of them has no meaning.",
+                got=in_user_symbols(sp.Mul(*deltas)),
+                remedy="A product of two of them is undefined.",
             )
         key = tuple(sorted(planes, key=lambda p: p[0]))
         found[key] = found.get(key, 0) + strength
@@ -148,7 +149,7 @@ def _plane(delta: Any, coordinates: tuple[Any, ...], name: str) -> tuple[int, An
             got=f"DiracDelta with {len(axes)} coordinate(s)"
             if len(axes) != 1
             else "a derivative of DiracDelta, or one of a nonlinear argument",
-            remedy="A narrow exp(-((x - a)/w)**2) stands for other loads, its derivative for a pair of them.",
+            remedy="Use a narrow exp(-((x - a)/w)**2) for other loads, and its derivative for a dipole.",
         )
     level = sp.expand(-g.xreplace({coordinates[axes[0]]: sp.Integer(0)}) / slope)
     return axes[0], level, sp.Abs(slope)

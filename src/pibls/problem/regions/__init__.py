@@ -1,31 +1,31 @@
-"""Where statements hold: one protocol, one class each."""
+"""Regions where equations and conditions hold: the base class `Region` and one class for each kind."""
 
-from pibls.problem.regions.inside import Inside
-from pibls.problem.regions.interface import Interface, Within
-from pibls.problem.regions.pair import Pair
-from pibls.problem.regions.part import Part, same
+from pibls.problem.regions.boundary_part import BoundaryPart, is_same_shape
+from pibls.problem.regions.inner_surface import InnerSurface
+from pibls.problem.regions.integral_region import IntegralRegion
+from pibls.problem.regions.interface import Interface, SubdomainRegion
+from pibls.problem.regions.interior import Interior
+from pibls.problem.regions.periodic_faces import PeriodicFaces
 from pibls.problem.regions.points import Points, PointSet
-from pibls.problem.regions.protocol import Pen, Region
-from pibls.problem.regions.rim import Rim
-from pibls.problem.regions.scattered import Scattered
+from pibls.problem.regions.protocol import Notation, Region
+from pibls.problem.regions.scattered_points import ScatteredPoints
+from pibls.problem.regions.single_point import SinglePoint
 from pibls.problem.regions.slice import Slice
-from pibls.problem.regions.spot import Spot
-from pibls.problem.regions.total import Total
 
 __all__ = [
-    "Inside",
+    "BoundaryPart",
+    "InnerSurface",
+    "IntegralRegion",
     "Interface",
-    "Pair",
-    "Part",
-    "Pen",
+    "Interior",
+    "Notation",
+    "PeriodicFaces",
     "PointSet",
     "Points",
     "Region",
-    "Rim",
-    "Scattered",
+    "ScatteredPoints",
+    "SinglePoint",
     "Slice",
-    "Spot",
-    "Total",
-    "Within",
-    "same",
+    "SubdomainRegion",
+    "is_same_shape",
 ]

@@ -1,4 +1,4 @@
-"""Γ = Ω̄ₚ ∩ Ω̄_q: where two pieces of the domain touch."""
+"""Interfaces Γ = Ω̄ₚ ∩ Ω̄_q between two subdomains, and regions restricted to subdomains."""
 
 from __future__ import annotations
 
@@ -8,75 +8,78 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Rng
-from pibls.basis.quasi import CLOSED_RULES
+from pibls.basis.cube_points import CLOSED_RULES
 from pibls.geometry import Domain, Face
-from pibls.geometry.faces.face import join
-from pibls.problem.regions.points import TENSOR, Points, PointSet
-from pibls.problem.regions.protocol import Pen, Region
+from pibls.geometry.faces.face import join_boundaries
+from pibls.problem.regions.points import TENSOR_RULES, Points, PointSet
+from pibls.problem.regions.protocol import Notation, Region
 
-_CLOSER = 1.5  # points of an interface over those on a side of a piece: two pieces meet there
+_POINT_RATIO = 1.5  # density of points on an interface relative to a side of a subdomain
 
 
 @dataclass(frozen=True)
 class Interface(Region):
-    """The faces between two pieces, with their normals; ``lengths`` are those of the smaller piece."""
+    """The faces between two subdomains, with normals.
 
-    pieces: tuple[int, int]
+    ``lengths`` are the side lengths of the bounding box of the smaller subdomain.
+    """
+
+    subdomains: tuple[int, int]
     lengths: tuple[float, ...]
     faces: tuple[Face, ...] = field(compare=False)
 
     has_normal = True
 
-    def place(
+    def sample(
         self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
-        """As dense as on the sides of the smaller piece, for which the counts are."""
+        """Return points as dense as on the sides of the smaller subdomain, to which the counts refer."""
         d, found = len(self.lengths), []
         rule = points.boundary_rule or points.rule
         for face in self.faces:
-            n = int(np.ceil(_CLOSER * points.boundary / (2 * d) * face.measure(np.array(self.lengths))))
+            n = int(np.ceil(_POINT_RATIO * points.boundary / (2 * d) * face.measure(np.array(self.lengths))))
             U = CLOSED_RULES[rule](max(n, 3), face.dimension, rng)
-            if face.is_closed and rule in TENSOR:
+            if face.is_closed and rule in TENSOR_RULES:
                 levels, index = np.unique(U[:, 0], return_inverse=True)
                 U = np.column_stack([(index.reshape(-1) + rng.random()) / len(levels), U[:, 1:]])
             found.append(face.at(U, rng))
-        together = join(found, d)
+        together = join_boundaries(found, d)
         return PointSet((together.points,), together.normals)
 
-    def follows(self, domain: Domain) -> bool:
+    def allows_time_stepping(self, domain: Domain) -> bool:
         return True
 
-    def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
+    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
         return "across the interface"
 
 
 @dataclass(frozen=True)
-class Within(Region):
-    """What of a region lies in some pieces, one for each of its sites: where the rows of these hold."""
+class SubdomainRegion(Region):
+    """A region restricted to subdomains, one for each of its sites."""
 
     region: Region
-    pieces: tuple[int, ...]
+    subdomains: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        for name in ("sites", "is_inside", "is_boundary", "is_sum"):
+        for name in ("sites", "is_interior", "is_boundary", "is_integral"):
             object.__setattr__(self, name, getattr(self.region, name))
 
     @property
-    def continues(self) -> bool:
-        return self.region.continues
+    def continues_condition(self) -> bool:
+        return self.region.continues_condition
 
     @property
     def has_normal(self) -> bool:
         return self.region.has_normal
 
-    def place(
+    def sample(
         self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
-        """All of the region: who divides it keeps what belongs here."""
-        return self.region.place(domain, points, rng, box, name=name)
+        """Return points of the whole region; the caller keeps those in the subdomains."""
+        return self.region.sample(domain, points, rng, box, name=name)
 
-    def follows(self, domain: Domain) -> bool:
-        return self.region.follows(domain)
+    def allows_time_stepping(self, domain: Domain) -> bool:
+        return self.region.allows_time_stepping(domain)
 
-    def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
-        return self.region.words(coordinates, pen)
+    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+        return self.region.describe(coordinates, pen)

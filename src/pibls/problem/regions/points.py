@@ -1,4 +1,4 @@
-"""How many points, by which rule; and the points of one region."""
+"""Numbers and rules of collocation points (`Points`), and the points of one region (`PointSet`)."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.basis.quasi import rule
+from pibls.basis.cube_points import check_rule
 from pibls.errors import ProblemError
 
-TENSOR = ("grid", "chebyshev")
-"""Rules whose points are products, all or none of which are taken."""
+TENSOR_RULES = ("grid", "chebyshev")
+"""Rules of tensor product grids, of which all points are used."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """How many points, by which rule.
+    """Numbers of collocation points and the rules by which they are placed.
 
     Parameters
     ----------
     interior, boundary, initial
-        Number of points inside, on the whole spatial boundary, and at the start. On a boundary that
-        is two end points (1D), they are repeated, which weighs them.
+        Number of points inside, on the whole spatial boundary, and at the initial time. In one dimension the
+        two end points are repeated, which gives them weight.
     rule
         "sobol", "halton", "uniform", "grid", "chebyshev", "lhs" or "closed-grid". The tensor rules "grid"
         and "chebyshev" use the largest grid with at most that many points. "closed-grid" includes the faces
-        and takes a random part of the least grid with at least that many points, as the code of the paper's
-        authors.
+        and uses a random subset of the smallest grid with at least that many points, as the code of the
+        paper's authors does.
     boundary_rule
-        Another rule for boundary and start; the same by default.
+        Another rule for the boundary and the initial time; by default the same.
 
     >>> Points(400, 80).rule
     'sobol'
@@ -53,29 +53,29 @@ class Points:
                     f"Points({name})",
                     expected=f"a whole number of at least {least}",
                     got=repr(value),
-                    remedy="Say how many points to use.",
+                    remedy="Give the number of points to use.",
                 )
-        rule(self.rule, "Points(rule)")
+        check_rule(self.rule, "Points(rule)")
         if self.boundary_rule is not None:
-            rule(self.boundary_rule, "Points(boundary_rule)")
+            check_rule(self.boundary_rule, "Points(boundary_rule)")
 
 
 @dataclass(frozen=True)
 class PointSet:
-    """The points of one region: one array (n, d) per site, and normals (n, d) (zero inside)."""
+    """The points of one region: one array (n, d) for each site, and normals (n, d), zero inside."""
 
     sites: tuple[Array, ...]
     normals: Array
     weights: Array | None = None
-    """(rows, q) where q points, one after another, make one row together: an integral."""
+    """Quadrature weights (rows, q) of an integral: each q consecutive points make one row."""
 
     @property
     def rows(self) -> int:
-        """How many rows a residual has there."""
+        """Number of rows of a residual on these points."""
         return len(self) if self.weights is None else len(self.weights)
 
     def summed(self, values: Array) -> Array:
-        """Values (…, n) at the points ↦ those of the rows, (…, rows)."""
+        """Return the values of the rows (…, rows) from those at the points (…, n)."""
         if self.weights is None:
             return values
         return np.asarray((values.reshape(*values.shape[:-1], *self.weights.shape) * self.weights).sum(-1))
@@ -84,7 +84,7 @@ class PointSet:
         return len(self.normals)
 
     def select(self, keep: Mask) -> PointSet:
-        """Some of the points; of integrals the rows of which all points stay."""
+        """Return the points selected by a mask; of an integral, the rows of which all points are selected."""
         if self.weights is None:
             return PointSet(tuple(s[keep] for s in self.sites), self.normals[keep])
         rows = keep.reshape(self.weights.shape).all(axis=1)
@@ -93,12 +93,12 @@ class PointSet:
 
     @classmethod
     def inside(cls, X: Array) -> PointSet:
-        """Points without normals."""
+        """Return a set of points without normals."""
         return cls((X,), np.zeros_like(X))
 
     @classmethod
     def joined(cls, parts: Sequence[PointSet]) -> PointSet:
-        """All of them; of integrals one sum, row by row."""
+        """Return the union of point sets; integrals are added row by row."""
         if parts[0].weights is None:
             sites = tuple(np.concatenate(each) for each in zip(*(p.sites for p in parts), strict=True))
             return cls(sites, np.concatenate([p.normals for p in parts]))
@@ -113,12 +113,12 @@ class PointSet:
 
     @classmethod
     def none(cls, dimension: int, sites: int = 1) -> PointSet:
-        """No points."""
+        """Return an empty set."""
         return cls((np.empty((0, dimension)),) * sites, np.empty((0, dimension)))
 
 
-def too_few(which: str, name: str, got: int) -> ProblemError:
-    """A condition needs points, and none are asked for."""
+def missing_points_error(which: str, name: str, got: int) -> ProblemError:
+    """Return the error for a condition that needs points while their number is zero."""
     return ProblemError(
         f"points.{which}",
         expected=f"at least 1, for the condition {name}",
@@ -127,12 +127,13 @@ def too_few(which: str, name: str, got: int) -> ProblemError:
     )
 
 
-def filled(
+def sample_by_rejection(
     candidates: Callable[[int], Array], keep: Callable[[Array], Mask], n: int, rule: str, *, in_box: bool
 ) -> Array:
-    """n of the candidates of a rule that are kept; of a tensor rule all of the least grid with so many.
+    """Return n candidates that ``keep`` accepts, or all accepted points of a tensor product rule.
 
-    There are fewer where many more, in a box 16 n, do not have them: in a sliver of the domain.
+    The number of candidates grows until n are accepted or the limit is reached (16 n in a box), so that a
+    small part of the domain gets fewer points.
     """
     wanted, most = n, 16 * n if in_box else 64 * n + 4096
     while True:
@@ -140,7 +141,7 @@ def filled(
         kept = np.asarray(keep(X), dtype=np.bool_)
         count = int(kept.sum())
         if count == len(X) or count >= n:
-            return np.asarray(X[kept] if rule in TENSOR or count == len(X) else X[kept][:n])
+            return np.asarray(X[kept] if rule in TENSOR_RULES or count == len(X) else X[kept][:n])
         if wanted >= most or (in_box and not count and wanted > n):
             return np.asarray(X[kept])
         wanted = min(max(2 * wanted, int(1.1 * n * wanted / max(count, 1)) if count else 0), most)

@@ -1,4 +1,4 @@
-"""Where a statement holds: it places points, knows which points are its own, and says where it is."""
+"""`Region`, the base class of the sets where equations and conditions hold."""
 
 from __future__ import annotations
 
@@ -10,108 +10,114 @@ import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
 from pibls.geometry import Boundary, Domain, Face
-from pibls.geometry.integrals.gauss import Rule
+from pibls.geometry.integrals.gauss import QuadratureRule
 
 if TYPE_CHECKING:
     from pibls.problem.regions.points import Points, PointSet
 
 
-class Pen(Protocol):
-    """A way of writing where something holds."""
+class Notation(Protocol):
+    """Text output of relations, points and shapes, as plain text or HTML."""
 
     def relation(self, e: Any) -> str:
-        """Where something holds."""
+        """Return the text of a relation between coordinates."""
 
     def point(self, values: Mapping[Any, float]) -> str:
-        """x = 0.5, y = 0."""
+        """Return the text of a point, such as "x = 0.5, y = 0"."""
 
-    def thing(self, value: object) -> str:
-        """A Python object."""
+    def shape(self, value: object) -> str:
+        """Return the text of a shape."""
 
 
 class Region(ABC):
-    """One kind of place. Most have one site, are not the interior, and have nothing of the boundary."""
+    """A set of points where a residual must vanish.
+
+    The defaults are those of a region inside the domain that is neither all of it nor a part of its boundary.
+    """
 
     sites: int = 1
-    """How many places a row connects: 2 for a pair of faces, else 1."""
-    is_inside: bool = False
-    """Whether it is the domain itself, where the equations hold."""
+    """Number of points that one row connects: 2 for a pair of periodic faces, else 1."""
+    is_interior: bool = False
+    """Whether it is the domain, where the equations hold."""
     is_boundary: bool = False
-    """Whether it takes its share of the boundary from a condition without ``on``."""
-    is_handed: bool = False
-    """Whether it is where a window begins, with what the last one handed on."""
-    is_sum: bool = False
-    """Whether its points make rows together, which residuals of one name share: an integral."""
-    is_rim: bool = False
+    """Whether it is a part of the boundary, which a condition without ``on`` then excludes."""
+    is_window_start: bool = False
+    """Whether it is the initial time of a time window, with data of the window before."""
+    is_integral: bool = False
+    """Whether it is an integral: its points make one row, shared by residuals of the same name."""
+    is_inner_surface: bool = False
     """Whether it is a curve or surface inside the domain."""
     relation: Any = None
-    """The relation between coordinates that says which points are its own; None where none does."""
-    by_owner: bool = False
-    """Whether a face belongs to it as a whole or not at all: a face mostly has one owner."""
+    """The relation between coordinates that its points satisfy; None if there is none."""
+    covers_whole_faces: bool = False
+    """Whether every face of the boundary is in it entirely or not at all."""
     faces: tuple[Any, ...] = ()
-    """The curves or surfaces inside of the domain that it lies on."""
+    """The curves or surfaces inside the domain on which it lies."""
     is_whole_slice: bool = False
-    """Whether it is all of the domain in its plane."""
-    period: int | None = None
-    """The axis along which the solution repeats, of a pair of faces."""
+    """Whether it is the whole intersection of the domain with its plane."""
+    periodic_axis: int | None = None
+    """The axis along which the solution is periodic, for a pair of faces; else None."""
 
     @property
     def has_normal(self) -> bool:
-        """Whether dn(u) means something there."""
+        """Whether an outward normal, and so dn(u), is defined there."""
         return False
 
     @property
-    def continues(self) -> bool:
-        """Whether it belongs to the condition of the statement before."""
+    def continues_condition(self) -> bool:
+        """Whether it is a further term of the condition of the previous statement."""
         return False
 
     @abstractmethod
-    def place(
+    def sample(
         self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
-        """Its points: of the whole domain, or of what lies in ``box`` (d, 2).
+        """Return points of the region in the whole domain, or in ``box`` (d, 2).
 
-        The counts of ``points`` are then those of a box that is full. Where the boundary cuts the box, points
-        inside are as many, as far as they are found; points of a boundary or a slice are as dense. What has
-        nothing in the box has no points there. ``name`` is that of the condition, for what may go wrong.
+        In a box, the counts of ``points`` are those of a full box. If the boundary cuts the box, interior
+        points are as many, as far as they can be found; points on a boundary or a slice are as dense. A
+        region outside the box has no points. ``name`` is that of the condition, for error messages.
         """
 
     @abstractmethod
-    def follows(self, domain: Domain) -> bool:
-        """Whether it holds at the start, or alike at every time: whether one can go forward in time."""
+    def allows_time_stepping(self, domain: Domain) -> bool:
+        """Whether its condition holds at the initial time or in the same way at all times.
+
+        Only then can the problem be integrated forward in time.
+        """
 
     @abstractmethod
-    def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
-        """Where it is, such as "on the boundary where x = 0"."""
+    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+        """Return a description such as "on the boundary where x = 0"."""
 
     def is_divisible(self, domain: Domain) -> bool:
-        """Whether cells can each take their part of it."""
+        """Whether it can be divided among cells."""
         return True
 
-    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
-        """Of an integral: points and weights in a cell of space, about n along each of its sides."""
+    def cell_rule(self, domain: Domain, box: Array, n: int) -> QuadratureRule:
+        """Return the quadrature rule of an integral in a cell of space, about n points along each side."""
         raise NotImplementedError
 
     def mask(self, boundary: Boundary) -> Mask:
-        """Which boundary points are its own."""
+        """Return which boundary points belong to it."""
         return np.zeros(len(boundary.points), dtype=np.bool_)
 
-    def cuts(self, face: Face) -> Array:
-        """Where along a face of one parameter it may begin or end."""
+    def breakpoints(self, face: Face) -> Array:
+        """Return the parameters at which it may begin or end along a face of one parameter."""
         return np.empty(0)
 
     def holds(self, X: Array) -> Mask:
-        """Which of the points of the domain that lie in its plane are its own."""
+        """Return which points of the domain in its plane belong to it."""
         return np.ones(len(X), dtype=np.bool_)
 
     def plane(self) -> tuple[int, float] | None:
-        """(axis, level) of a slice of the domain, else None."""
+        """Return (axis, level) of a slice of the domain, else None."""
         return None
 
-    def spots(self, domain: Domain) -> Array:
-        """The single points it is made of, (n, d); none of a continuum."""
+    def isolated_points(self, domain: Domain) -> Array:
+        """Return the points of which it consists, (n, d); none if it is a continuum."""
         return np.empty((0, len(domain.coordinates)))
 
     def without(self, taken: tuple[Any, ...]) -> Region:
-        """What is left when others take their share; only a part of the boundary becomes less."""
+        """Return the region without ``taken``; only a part of the boundary changes."""
         return self

@@ -1,4 +1,4 @@
-"""x = 0, y > ½, …: a SymPy relation as a mask over points."""
+"""Evaluation of SymPy relations over the coordinates, such as x = 0 or y > ½, at arrays of points."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
-from pibls.geometry.faces.face import Face, bisected
+from pibls.geometry.faces.face import Face, bisect
 
-_LOOKED = 129  # places of a face at which inequalities are looked at
-_ZOOMS = 20  # by four each
-_EQUAL = 1e-9  # relative to how much the two sides differ over the domain …
-_ROUNDING = 1e-14  # … and what is rounding there
+_FACE_SAMPLES = 129  # points of a face at which inequalities are evaluated
+_MAX_ZOOMS = 20  # each reduces the interval by a factor of four
+_EQUALITY_TOLERANCE = 1e-9  # relative to the largest difference of the two sides over the domain
+_ROUNDING = 1e-14  # relative to the same
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation over the coordinates; equalities hold within rounding."""
+    """A relation over the coordinates, callable with points (n, d); equalities hold up to a tolerance."""
 
     expression: Any
     coordinates: tuple[Any, ...]
@@ -48,10 +48,10 @@ class Relation:
             return np.asarray(np.logical_or.reduce(parts))
         return ~parts[0]
 
-    def cuts(self, face: Face) -> Array:
-        """The places of a face of one parameter where one of the inequalities turns into its opposite.
+    def breakpoints(self, face: Face) -> Array:
+        """Return the parameters of a face of one parameter at which an inequality changes its truth value.
 
-        (y - a)² < w² does so on both sides of where its difference is least, however small w is.
+        Extrema of lhs - rhs are located too, so that both ends of (y - a)² < w² are found for small w.
         """
         found = [np.empty(0)]
         for atom in self.expression.atoms(Relational) - self.expression.atoms(sp.Equality, sp.Unequality):
@@ -60,24 +60,24 @@ class Relation:
             def value(u: Array, f: Any = function) -> Array:
                 return _call(f, face.at(u[:, None]).points)
 
-            u = np.linspace(0.0, 1.0, _LOOKED)
+            u = np.linspace(0.0, 1.0, _FACE_SAMPLES)
             v = value(u)
             with np.errstate(all="ignore"):  # 1/x may be infinite on a face
                 steps = np.diff(v)
-                steps[np.abs(steps) <= _ROUNDING * scale] = 0.0  # x along a side where it is 0
+                steps[np.abs(steps) <= _ROUNDING * scale] = 0.0  # such as x along a side x = 0
                 turns = np.flatnonzero(steps[:-1] * steps[1:] < 0)
-            u = np.unique(np.concatenate([u, *(_turning(value, u[i], u[i + 2]) for i in turns)]))
+            u = np.unique(np.concatenate([u, *(_extremum(value, u[i], u[i + 2]) for i in turns)]))
             below = value(u) < 0
             i = np.flatnonzero(below[1:] != below[:-1])
             first = below[i]
-            a, b = bisected(lambda c, f=value, first=first: (f(c) < 0) == first, u[i], u[i + 1])  # type: ignore[misc]
+            a, b = bisect(lambda c, f=value, first=first: (f(c) < 0) == first, u[i], u[i + 1])  # type: ignore[misc]
             found.append(0.5 * (a + b))
         return np.unique(np.concatenate(found))
 
     def _compare(self, e: Any, X: Array) -> Mask:
         function, scale = _compiled(e.lhs - e.rhs, self.coordinates, self.box)
         difference = _call(function, X)
-        equal = np.abs(difference) <= _EQUAL * scale
+        equal = np.abs(difference) <= _EQUALITY_TOLERANCE * scale
         table: dict[type, Callable[[], Mask]] = {
             sp.Equality: lambda: equal,
             sp.Unequality: lambda: ~equal,
@@ -93,7 +93,7 @@ class Relation:
 def _compiled(
     difference: Any, coordinates: tuple[Any, ...], box: tuple[tuple[float, float], ...]
 ) -> tuple[Any, float]:
-    """A difference as a NumPy function, and its largest finite value at fixed places of the box."""
+    """Return an expression as a NumPy function and its largest finite value at sample points of the box."""
     function = sp.lambdify(coordinates, difference, modules="numpy")
     low, high = np.array(box).T
     inside = np.random.default_rng(0).uniform(low, high, (256, len(box)))
@@ -102,11 +102,11 @@ def _compiled(
     return function, float(values.max(initial=0.0, where=np.isfinite(values)))
 
 
-def _turning(value: Callable[[Array], Array], a: float, b: float) -> Array:
-    """Where a function that turns once between a and b does: the middle of three, ever closer ones."""
+def _extremum(value: Callable[[Array], Array], a: float, b: float) -> Array:
+    """Return the position of the extremum of a function that has one between a and b."""
     rising = value(np.array([a, 0.5 * (a + b)]))
     sign = 1.0 if rising[1] > rising[0] else -1.0
-    for _ in range(_ZOOMS):
+    for _ in range(_MAX_ZOOMS):
         u = np.linspace(a, b, 9)
         best = int(np.argmax(sign * value(u)))
         a, b = float(u[max(best - 1, 0)]), float(u[min(best + 1, 8)])
@@ -114,7 +114,7 @@ def _turning(value: Callable[[Array], Array], a: float, b: float) -> Array:
 
 
 def check_relation(expression: Any, coordinates: tuple[Any, ...], argument: str) -> None:
-    """Equalities and inequalities over the coordinates, joined by And, Or, Not; else a ProblemError."""
+    """Raise a ProblemError unless it consists of (in)equalities over the coordinates, And, Or and Not."""
     strange = {*expression.free_symbols, *expression.atoms(AppliedUndef)} - set(coordinates)
     if strange:
         raise ProblemError(
@@ -148,8 +148,8 @@ def _call(function: Any, X: Array) -> Array:
     return np.broadcast_to(value, (len(X),))
 
 
-def pinned(expression: Any, coordinates: tuple[Any, ...]) -> list[tuple[int, float]]:
-    """(axis, level) for every coordinate that an equality of a conjunction fixes: x = level."""
+def fixed_coordinates(expression: Any, coordinates: tuple[Any, ...]) -> list[tuple[int, float]]:
+    """Return (axis, level) for each coordinate that a conjunction fixes by an equality x = level."""
     atoms = expression.args if isinstance(expression, sp.And) else (expression,)
     out = []
     for atom in atoms:

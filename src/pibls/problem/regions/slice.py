@@ -1,4 +1,4 @@
-"""{x ∈ Ω : x_axis = level}: a slice of the domain; the start of time is one."""
+"""A slice {x ∈ Ω : x_axis = level} of the domain, such as the initial time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.basis.quasi import CLOSED_RULES
+from pibls.basis.cube_points import CLOSED_RULES
 from pibls.errors import ProblemError
-from pibls.geometry import Domain, box_of, owned, time_of
-from pibls.problem.regions.points import Points, PointSet, filled, too_few
-from pibls.problem.regions.protocol import Pen, Region
+from pibls.geometry import Domain, box_of, is_in_cell, time_of
+from pibls.problem.regions.points import Points, PointSet, missing_points_error, sample_by_rejection
+from pibls.problem.regions.protocol import Notation, Region
 from pibls.problem.regions.relation import Relation
 
 
@@ -24,7 +24,7 @@ class Slice(Region):
     level: float
     relation: Relation | None = None
 
-    def place(
+    def sample(
         self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         rule = points.boundary_rule or points.rule
@@ -35,7 +35,7 @@ class Slice(Region):
         n = points.initial if self._is_in_time(domain) else points.boundary // (2 * len(box))
         if len(box) == 1:
             n = 1
-        if n < 1 or not owned(middle[None, :], box, domain)[0]:
+        if n < 1 or not is_in_cell(middle[None, :], box, domain)[0]:
             return PointSet.none(len(box))
         return PointSet.inside(self._filled(domain, box, n, rule, rng))
 
@@ -46,7 +46,7 @@ class Slice(Region):
         in_time = self._is_in_time(domain)
         if in_time or len(domain.coordinates) == 1:
             if points.initial < 1 and in_time:
-                raise too_few("initial", name, points.initial)
+                raise missing_points_error("initial", name, points.initial)
             return max(points.initial, 1)
         return max(points.boundary // (2 * len(domain.coordinates)), 1)
 
@@ -60,19 +60,19 @@ class Slice(Region):
         def keep(X: Array) -> Mask:
             return np.asarray(domain.contains(X), dtype=bool) & self.holds(X)
 
-        found = filled(candidates, keep, n, rule, in_box=box is not None)
+        found = sample_by_rejection(candidates, keep, n, rule, in_box=box is not None)
         if box is None and not len(found):
             raise ProblemError(
                 "on",
                 expected="a relation that holds somewhere in the domain",
                 got=f"level {self.level:g}" if self.relation is None else self.relation.expression,
-                remedy="No point of the domain satisfies it: check the numbers.",
+                remedy="No point of the domain satisfies it: check its numbers.",
             )
         return found
 
     @property
     def is_whole_slice(self) -> bool:  # type: ignore[override]
-        """A relation of the coordinate across it alone, t = 1, holds on all of it."""
+        """Whether the relation only fixes the coordinate, as t = 1 does."""
         relation = self.relation
         return relation is None or relation.expression.free_symbols <= {relation.coordinates[self.axis]}
 
@@ -82,12 +82,12 @@ class Slice(Region):
     def plane(self) -> tuple[int, float] | None:
         return self.axis, self.level
 
-    def follows(self, domain: Domain) -> bool:
+    def allows_time_stepping(self, domain: Domain) -> bool:
         last = len(domain.coordinates) - 1
         start = float(box_of(domain)[-1, 0])
         return self.axis == last and self.level == start and self.is_whole_slice
 
-    def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
+    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
         if self.relation is not None:
             return f"where {pen.relation(self.relation.expression)}"
         return f"at {pen.point({coordinates[self.axis]: self.level})}"

@@ -1,0 +1,84 @@
+r"""Number of boundary conditions that an evolution on an interval needs at each end.
+
+With frozen coefficients there are solutions exp(λt + κx) with det Σ A_jk λʲκᵏ = 0. For λ → ∞, those with Re κ
+< 0 decay away from the lower end and need a condition there, those with Re κ > 0 one at the upper end: one
+each for the heat and the wave equation, one and two for u_t + u_xxx = 0, the incoming characteristics of a
+first-order system. Any further condition is redundant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import sympy as sp
+
+from pibls.adaptive.evolution import Evolution, evolution_of, orders_in
+from pibls.geometry import Domain, box_of, faces_of
+from pibls.problem.forms.compilation import CompiledProblem, Residual
+
+_LARGE_RATE = 10**8  # λ times the duration; terms of lower order are negligible
+_AXIS_TOLERANCE = 1e-6  # of abs(κ): a root closer to the imaginary axis belongs to neither end
+
+
+def redundant_boundary_conditions(compiled: CompiledProblem, domain: Domain) -> tuple[int, ...]:
+    """Return the indices of boundary conditions beyond the number needed at their end of an interval."""
+    evolution = evolution_of(compiled, domain)
+    if evolution is None or compiled.dimension != 2 or evolution.axis != 1:
+        return ()
+    inside = [r for r in compiled.residuals if r.region.is_interior]
+    sides = [
+        i
+        for i, r in enumerate(compiled.residuals)
+        if r not in inside and i not in evolution.initial_conditions
+    ]
+    regions = [compiled.residuals[i].region for i in sides]
+    if not all(region.is_boundary and region.sites == 1 for region in regions):
+        return ()
+    faces = sorted(faces_of(domain), key=lambda face: float(face.at(np.array([[0.5]])).points[0, 0]))
+    is_on_end = {
+        i: [bool(compiled.residuals[i].region.mask(face.at(np.array([[0.37]])))[0]) for face in faces]
+        for i in sides
+    }
+    if sum(sum(h) for h in is_on_end.values()) <= sum(orders_in(compiled, 0)):
+        return ()
+    missing = _needed_counts(inside, evolution, box_of(domain))
+    if missing is None:
+        return ()
+    redundant = []
+    for i, at in is_on_end.items():
+        if all(n <= 0 for n, here in zip(missing, at, strict=True) if here):
+            redundant.append(i)
+        missing = [n - here for n, here in zip(missing, at, strict=True)]
+    return tuple(redundant) if max(missing) <= 0 else ()
+
+
+def _needed_counts(inside: Sequence[Residual], evolution: Evolution, box: np.ndarray) -> list[int] | None:
+    """Return the number at the lower and at the upper end; None if undecided or changing in time."""
+    many = len(inside)
+    highest = [
+        max((j.alpha[0] for r in inside for j in r.linear if j.unknown == k), default=0) for k in range(many)
+    ]
+    if any(
+        any(j.alpha) and (j.alpha[1] or j.alpha[0] >= highest[j.unknown]) for r in inside for j in r.nonlinear
+    ):
+        return None
+    sizes, kappa = np.ptp(box, axis=1), sp.Symbol("kappa")
+    found: tuple[set[int], set[int]] = (set(), set())
+    for end, share in ((0, 0.0), (0, 0.02), (1, 1.0), (1, 0.98)):
+        X = box[:, 0] + sizes * np.array([[share, s] for s in (0.1, 0.5, 0.9)])
+        tables = [r.coefficients(X, np.zeros_like(X), r.data_function_values(X)) for r in inside]
+        for n in np.unique(np.concatenate(tables), axis=1, return_index=True)[1]:
+            M = sp.zeros(many)
+            for i, (r, table) in enumerate(zip(inside, tables, strict=True)):
+                for j, c in zip(r.linear, table[:, n], strict=True):
+                    if not np.isfinite(c):
+                        return None
+                    rate = (_LARGE_RATE if evolution.forward else -_LARGE_RATE) ** j.alpha[1]
+                    scaled = sp.Rational(float(c / np.prod(sizes ** np.array(j.alpha))))
+                    M[i, j.unknown] += scaled * rate * kappa ** j.alpha[0]
+            roots = np.roots([float(c) for c in sp.Poly(M.det(method="berkowitz"), kappa).all_coeffs()])
+            if (np.abs(roots.real) <= _AXIS_TOLERANCE * np.abs(roots)).any():
+                return None
+            found[end].add(int(((roots.real > 0) == bool(end)).sum()))
+    return [n for counts in found for n in counts] if all(len(counts) == 1 for counts in found) else None

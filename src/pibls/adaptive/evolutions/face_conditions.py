@@ -1,0 +1,258 @@
+r"""Conditions B u = g on whole faces of a box, and collocation points that make the system a tensor product.
+
+Along each coordinate an unknown of order m has n functions, n - m Gauss points for its equation, and m
+conditions at the ends. A face normal to one coordinate is collocated at these points along the coordinates
+before it, and at m more along those after it. There are as many rows as functions; edges and corners belong
+to the first face.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from pibls.adaptive.evolution import max_assignment
+from pibls.adaptive.evolutions.resolution import Resolution
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.arrays import Array, MultiIndex
+from pibls.assembly.evolutions.mode_groups import ModeGroups
+from pibls.assembly.evolutions.semidiscrete import Site
+from pibls.assembly.evolutions.tensor_layout import Side, TensorLayout
+from pibls.geometry import Boundary, faces_of
+from pibls.linalg.kronecker import apply_along
+from pibls.problem.forms.compilation import Residual
+
+_PROBE_FRACTIONS = (1e-6, 0.02, 0.13, 0.31, 0.5, 0.69, 0.87, 0.98, 1.0 - 1e-6)
+"""Fractions of a face, along each coordinate and in time, at which a condition is tested."""
+
+
+def whole_faces(
+    r: Residual, context: ValidationContext, space_axes: tuple[int, ...], axis: int
+) -> tuple[tuple[int, int], ...]:
+    """Return (coordinate of space, end) of the faces on which a condition holds at all times.
+
+    Empty if it holds on a part of a face only.
+    """
+    out = []
+    rng = np.random.default_rng(0)
+    box = context.box
+    plane = r.region.plane()
+    for face in faces_of(context.domain):
+        where = face.plane()
+        if where is None:
+            return ()
+        if where[0] == axis:
+            continue
+        if plane is not None:
+            is_held = np.array([plane == where and r.region.is_whole_slice])
+        else:
+            others = [i for i in range(len(box)) if i != where[0]]
+            U = np.array(list(product(_PROBE_FRACTIONS, repeat=len(others))))
+            middle = face.at(np.full((1, face.dimension), 0.5), rng)
+            X = np.repeat(middle.points, len(U), axis=0)
+            X[:, others] = box[others, 0] + (box[others, 1] - box[others, 0]) * U
+            normals = np.repeat(middle.normals, len(X), axis=0)
+            is_held = r.region.mask(Boundary(X, normals, middle.owners * len(X)))
+        if is_held.all():
+            out.append((space_axes.index(where[0]), int(where[1] != box[where[0], 0])))
+        elif is_held.any():
+            return ()
+    return tuple(sorted(out))
+
+
+@dataclass(frozen=True)
+class FaceConditions:
+    """Conditions on whole faces of a box: the unknown each determines, and its faces."""
+
+    context: ValidationContext
+    space_axes: tuple[int, ...]
+    axis: int
+    orders: tuple[tuple[int, ...], ...]
+    """Highest derivative of each unknown along each coordinate of space."""
+    condition_counts: tuple[tuple[int, ...], ...]
+    """Number of conditions on each unknown at the two ends of each coordinate."""
+    matched_unknowns: tuple[int, ...]
+    """For each equation the unknown it determines."""
+    conditions: tuple[tuple[Residual, int, tuple[tuple[int, int], ...]], ...]
+
+    @classmethod
+    def of(
+        cls,
+        context: ValidationContext,
+        space_axes: tuple[int, ...],
+        axis: int,
+        orders: tuple[tuple[int, ...], ...],
+        matched_unknowns: tuple[int, ...],
+        periodic: tuple[bool, ...],
+        conditions: tuple[Residual, ...],
+    ) -> FaceConditions | None:
+        """Return the face conditions of a problem; None if they do not have tensor-product form.
+
+        That is, if a condition holds elsewhere, an end has too few or too many of them, or the coupling of
+        the unknowns is not of a known kind.
+        """
+        found = []
+        unknowns = context.compiled.unknowns
+        counts = np.zeros((unknowns, len(space_axes), 2), dtype=int)
+        kinds: list[list[set[Any]]] = [[set() for _ in space_axes] for _ in range(unknowns)]
+        for r in conditions:
+            if any(j.alpha[axis] for j in r.derivatives) or not r.derivatives:
+                return None
+            sides = whole_faces(r, context, space_axes, axis)
+            k = max(r.derivatives, key=lambda j: sum(j.alpha)).unknown
+            if not sides or any(
+                j.alpha[space_axes[i]] >= orders[i][j.unknown] for i, _ in sides for j in r.derivatives
+            ):
+                return None
+            for i, end in sides:
+                counts[k, i, end] += 1
+                kinds[k][i].add((end, tuple(j.alpha[space_axes[i]] for j in r.derivatives if j.unknown == k)))
+            found.append((r, k, sides))
+        equations = [r for r in context.compiled.residuals if r.region.is_interior]
+        tops = {
+            (k, i): any(j.unknown == k and _is_top(j.alpha, a, orders[i][k]) for j in r.derivatives)
+            for r, k in zip(equations, matched_unknowns, strict=True)
+            for i, a in enumerate(space_axes)
+        }
+        for (k, i), top in tops.items():
+            m, (low, high) = orders[i][k] if top else 2 * bool(counts[k, i].sum()), counts[k, i]
+            if low + high != (0 if periodic[i] else m) or (m % 2 == 0 and low != high):
+                return None
+        condition_counts = tuple(
+            tuple(int(n) for n in counts[:, i].sum(axis=1)) for i in range(len(space_axes))
+        )
+        if any(
+            not yes and sum(condition_counts[i]) != _order_along(equations, a, unknowns)
+            for i, (a, yes) in enumerate(zip(space_axes, periodic, strict=True))
+        ):
+            return None
+        own = [all(tops[k, i] for i in range(len(space_axes))) for k in range(unknowns)]
+        if not all(own):
+            # Unknowns without their own highest derivative are determined only together with others.
+            couplings = [
+                (k, j.unknown, tuple(j.alpha[a] for a in space_axes))
+                for r, k in zip(equations, matched_unknowns, strict=True)
+                for j in r.derivatives
+            ]
+            moved = [
+                any(j.unknown == k and j.alpha[axis] for j in r.derivatives)
+                for r, k in zip(equations, matched_unknowns, strict=True)
+            ]
+            named = [[frozenset(kind) or None for kind in row] for row in kinds]
+            lost = ModeGroups.of(named, periodic, couplings).left_out
+            if not all(moved) or any(sum(c[2]) and not (own[c[0]] and own[c[1]]) for c in lost):
+                return None
+        return cls(context, space_axes, axis, orders, condition_counts, matched_unknowns, tuple(found))
+
+    @property
+    def interface_orders(self) -> tuple[int, ...]:
+        """Common order of all unknowns along each coordinate; empty if they differ or an axis is periodic."""
+        found = [
+            {*orders, *condition_counts}
+            for orders, condition_counts in zip(self.orders, self.condition_counts, strict=True)
+        ]
+        return tuple(max(f) for f in found) if all(len(f) == 1 and max(f) > 0 for f in found) else ()
+
+    def frame(self, resolution: Resolution) -> TensorLayout:
+        """Return the layout of the rows of equations and conditions."""
+        conditions = tuple(
+            (k, tuple(Side(i, end, self._counts(k, i, resolution)) for i, end in sides))
+            for _, k, sides in self.conditions
+        )
+        return self._frame(resolution, conditions)
+
+    def _frame(
+        self, resolution: Resolution, conditions: tuple[tuple[int, tuple[Side, ...]], ...] = ()
+    ) -> TensorLayout:
+        half = 0.5 * np.ptp(self.context.box[list(self.space_axes)], axis=1)
+        return TensorLayout(
+            resolution.bases, half, self.matched_unknowns, self.orders, self.condition_counts, conditions
+        )
+
+    def collocation_points(self, number: int, resolution: Resolution) -> list[Array]:
+        """Return the collocation points of an equation along each coordinate of the reference box."""
+        return self._frame(resolution).equation_points(self.matched_unknowns[number])
+
+    def _counts(self, k: int, i: int, resolution: Resolution) -> tuple[int, ...]:
+        """Return the number of points along each coordinate on a face normal to coordinate i."""
+        return tuple(1 if j == i else len(s) for j, s in enumerate(self._points(k, i, 0, resolution)))
+
+    def _points(self, k: int, i: int, end: int, resolution: Resolution) -> list[Array]:
+        """Return the points of a face along each coordinate of the reference box."""
+        frame = self._frame(resolution)
+        out = []
+        for j in range(len(resolution.sizes)):
+            s = frame.points(k, j)
+            out.append(
+                np.array([2.0 * end - 1.0])
+                if j == i
+                else s
+                if j > i
+                else s[: frame.equation_point_count(k, j)]
+            )
+        return out
+
+    def face_site(self, number: int, resolution: Resolution) -> tuple[Site, Array]:
+        """Return the collocation points of a condition, with the functions there, and their normals."""
+        _, k, sides = self.conditions[number]
+        box = self.context.box[list(self.space_axes)]
+        half = 0.5 * np.ptp(box, axis=1)
+        points, normals, parts = [], [], []
+        for i, end in sides:
+            axis_points = self._points(k, i, end, resolution)
+            U = np.stack(np.meshgrid(*axis_points, indexing="ij"), -1).reshape(-1, len(axis_points))
+            X = np.zeros((len(U), len(self.context.box)))
+            X[:, self.space_axes] = box.mean(axis=1) + half * U
+            X[:, self.space_axes[i]] = box[i, end]
+            N = np.zeros_like(X)
+            N[:, self.space_axes[i]] = 2.0 * end - 1.0
+            points.append(X)
+            normals.append(N)
+            parts.append(product_sums(axis_points, resolution, half))
+        X = np.concatenate(points)
+
+        def quick(alpha: MultiIndex, u: Array) -> Array:
+            return np.concatenate([part(alpha, u) for part in parts], axis=-2)
+
+        def tables(alpha: MultiIndex) -> Array:
+            return quick(alpha, np.eye(resolution.functions)[None])
+
+        return Site(None, X[None], tables, quick), np.concatenate(normals)
+
+
+def _order_along(equations: list[Residual], axis: int, unknowns: int) -> int:
+    """Return the number of conditions a system needs along a coordinate: the degree of its determinant."""
+    degrees = np.full((len(equations), unknowns), -1000)
+    for e, r in enumerate(equations):
+        for j in r.derivatives:
+            degrees[e, j.unknown] = max(degrees[e, j.unknown], j.alpha[axis])
+    return int(sum(row[k] for row, k in zip(degrees, max_assignment(degrees), strict=False)))
+
+
+def _is_top(alpha: MultiIndex, axis: int, order: int) -> bool:
+    return alpha[axis] == order == sum(alpha) and order > 0
+
+
+def product_sums(
+    axis_points: list[Array], resolution: Resolution, half: Array
+) -> Callable[[MultiIndex, Array], Array]:
+    """Return a function that evaluates ∂^α of tensor-product sums on a tensor grid, without a full table."""
+    known: dict[tuple[int, int], Array] = {}
+
+    def table(i: int, order: int) -> Array:
+        if (i, order) not in known:
+            known[i, order] = resolution.bases[i].evaluate(axis_points[i], order) / half[i] ** order
+        return known[i, order]
+
+    def sums(alpha: MultiIndex, u: Array) -> Array:
+        lead, m = u.shape[:-2], u.shape[-1]
+        out = u.reshape(-1, *resolution.sizes, m)
+        for i, order in enumerate(alpha):
+            out = apply_along(table(i, order), out, i + 1)
+        return np.asarray(out.reshape(*lead, -1, m))
+
+    return sums

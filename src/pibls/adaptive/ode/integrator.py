@@ -1,0 +1,343 @@
+r"""Integrator of ordinary differential equations by Radau collocation on adaptive time windows.
+
+Windows are cheap: all share one set of points and tables (`basis.polynomials.radau`), and each is Newton's
+method for a few dozen numbers (`nonlinear.collocation`). The length of a window follows from the decay of the
+Chebyshev coefficients of the solution. A window is accepted if its spectral tail and the residual between the
+points are small; a rejected one is the initial guess of the next, shorter one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from pibls.adaptive.evolution import Evolution
+from pibls.adaptive.evolutions.time_stepping import STEP_TOO_SMALL, TimeInterval, integrate, newton_tolerance
+from pibls.adaptive.evolutions.trajectory import Tolerances
+from pibls.adaptive.ode.initial_values import Impulse, InitialValues
+from pibls.adaptive.thresholds import ODE, TIME_STEPPING
+from pibls.arrays import Array
+from pibls.assembly.evolutions.ode_equations import ODESystem
+from pibls.basis.polynomials.chebyshev import ChebyshevBasis
+from pibls.basis.polynomials.radau import Radau
+from pibls.nonlinear.collocation import Collocation, ConvergedWindow, ODEWindow
+from pibls.runtime.caching import cached_property
+from pibls.spaces import SingleDomainSpace, TimeWindows
+
+
+@dataclass(frozen=True)
+class AcceptedWindow:
+    """One accepted window and its Chebyshev coefficients (unknowns group by group, size)."""
+
+    window: ODEWindow
+    coefficients: Array
+    stop: float
+
+
+@dataclass(frozen=True)
+class ODETrajectory:
+    """Solution of an ODE up to the time that was reached."""
+
+    evolution: Evolution
+    equations: ODESystem
+    size: int
+    windows: tuple[AcceptedWindow, ...]
+    stopped: str | None
+    """Why the integration ended before the final time; None if it did not."""
+    newton_steps: int = 0
+    """Number of Newton steps."""
+    magnitudes: Array = field(default_factory=lambda: np.empty(0), repr=False)
+
+    @property
+    def end_time(self) -> float:
+        return self.windows[-1].stop
+
+    @property
+    def edges(self) -> Array:
+        """End points of the windows, in the direction of integration."""
+        return np.array([*(s.window.start for s in self.windows), self.end_time])
+
+    def function(self) -> tuple[TimeWindows, Array]:
+        """Return the space of all windows and the coefficients in it."""
+        return function_of(self.edges, self.equations, np.array([s.coefficients for s in self.windows]))
+
+
+def function_of(edges: Array, equations: ODESystem, coefficients: Array) -> tuple[TimeWindows, Array]:
+    """Return the piecewise polynomial between edges with coefficients (windows, unknowns by group, size)."""
+    size = coefficients.shape[2]
+    order = np.argsort([k for g in equations.groups for k in g.unknowns])
+    C = coefficients[:, order]
+    if edges[-1] < edges[0]:
+        # Integrated backwards: the same polynomials of -ξ.
+        edges, C = edges[::-1], C[::-1] * (-1.0) ** np.arange(size)
+    low, high = edges[:-1], edges[1:]
+    centres, halves = 0.5 * (low + high)[:, None], 0.5 * (high - low)[:, None]
+    bases = (ChebyshevBasis(size, c, h) for c, h in zip(centres, halves, strict=True))
+    unknowns = C.shape[1]
+    return TimeWindows(
+        0, tuple(edges.tolist()), tuple(SingleDomainSpace.shared(b, unknowns) for b in bases)
+    ), C.ravel()
+
+
+_Start = tuple[tuple[Array, ...], ODEWindow | None]
+"""State at the start of a window: u and its derivatives below the highest by group, and the last window."""
+
+
+@dataclass
+class ODEIntegrator:
+    """Integrates an ODE from its start to its end, window by window."""
+
+    evolution: Evolution
+    collocation: Collocation
+    initial_values: InitialValues
+    tolerances: Tolerances
+    check: Callable[[float, int], None] = lambda t, windows: None
+    """Called with t and the number of windows before each attempt; raises to stop."""
+    data_extrema: Array = field(default_factory=lambda: np.empty(0))
+    """Times of extreme data, at which residuals are checked for pulses between the points of a window."""
+    impulses: tuple[Impulse, ...] = ()
+    """Switching times, with the jumps of the state there."""
+    newton_steps: int = 0
+    _magnitudes: Array = field(default_factory=lambda: np.empty(0))
+    _natural_magnitudes: Array = field(default_factory=lambda: np.empty(0))
+    _done: list[AcceptedWindow] = field(default_factory=list)
+
+    @property
+    def _radau(self) -> Radau:
+        return self.collocation.radau
+
+    @property
+    def _scale(self) -> Array:
+        """Scale of each unknown for relative errors."""
+        scale = np.maximum(self._magnitudes, self._natural_magnitudes)
+        return np.where(scale > 0, scale, scale.max() or 1.0)
+
+    @cached_property
+    def time_interval(self) -> TimeInterval:
+        e, impulses = self.evolution, tuple(k.t for k in self.impulses)
+        return TimeInterval(e.start, e.stop, impulses, split_ratio=1.4)
+
+    def run(self) -> ODETrajectory:
+        """Integrate up to the final time, or as far as possible."""
+        state = self.initial_values.state
+        self._magnitudes = np.concatenate([np.abs(s[:, :1]).max(axis=1, initial=0.0) for s in state])
+        self._natural_magnitudes = np.zeros_like(self._magnitudes)
+        start: _Start = state, None
+        initial = start, self._first_length(state, self.evolution.start)
+        return self._trajectory(
+            integrate(self.time_interval, initial, self._next_window, self._done, lambda t, start: None)
+        )
+
+    def _next_window(
+        self, start: _Start, t: float, length: float
+    ) -> tuple[AcceptedWindow, _Start, float] | str:
+        """Return one window and the start of the next; after a switching time the next has no predecessor."""
+        found = self._accepted_window(*start, t, length)
+        if isinstance(found, str):
+            return found
+        accepted, converged, length = found
+        state = self._end_state(converged)
+        for impulse in self.impulses:
+            if impulse.t == accepted.stop:
+                state = impulse.after(state, converged)
+                return accepted, (state, None), self._first_length(state, accepted.stop)
+        return accepted, (state, accepted.window), length
+
+    def partial(self, why: str) -> ODETrajectory | None:
+        """Return the windows computed up to an interruption; None if there are none."""
+        return self._trajectory(why) if self._done else None
+
+    def _trajectory(self, stopped: str | None) -> ODETrajectory:
+        equations = self.collocation.line
+        size = self._radau.size
+        return ODETrajectory(
+            self.evolution, equations, size, tuple(self._done), stopped, self.newton_steps, self._scale
+        )
+
+    def _end_state(self, converged: ConvergedWindow) -> tuple[Array, ...]:
+        """Return u⁽ʲ⁾ for j below the order at the end of a window."""
+        last = self._radau.s - 1
+        out = []
+        for g in self.collocation.line.groups:
+            U = converged.U[g.rows, last].reshape(-1, g.order + 1)
+            out.append(U[:, : g.order])
+        return tuple(out)
+
+    def _first_length(self, state: tuple[Array, ...], start: float) -> float:
+        """Return a first length from the time scales of the solution in a tiny window."""
+        duration, direction = self.time_interval.duration, self.time_interval.direction
+        tiny = ODE.probe_length * duration
+        converged = self._solve_window(self._constant_guess(state, None, start, 0.5 * direction * tiny))
+        if converged is None:
+            return 1e-3 * duration
+        self._natural_magnitudes = np.maximum(self._natural_magnitudes, converged.balanced_sizes)
+        lengths = [duration]
+        for g in self.collocation.line.groups:
+            rates = np.abs(converged.U[g.rows]).max(axis=1).reshape(len(g.unknowns), g.order + 1)
+            for rate, size in zip(rates, self._scale[g.columns], strict=True):
+                # A quantity that is zero at the start is, in a tiny window, determined by its next
+                # derivative.
+                own = [max(rate[0], size), *rate[1:]]
+                after = [*(10.0 * tiny * r for r in rate[1:]), 0.0]
+                known = [(j, r) for j, r in enumerate(own) if r > after[j]]
+                lengths += [(a / b) ** (1.0 / (k - j)) for (j, a), (k, b) in pairwise(known)]
+        # In a window that is too long, Newton's method may converge to a spurious solution.
+        caution = 1.0 if self.collocation.line.is_linear else ODE.first_length_fraction
+        return float(max(caution * min(lengths), 1e-7 * duration))
+
+    def _accepted_window(
+        self, state: tuple[Array, ...], last: ODEWindow | None, t: float, length: float
+    ) -> tuple[AcceptedWindow, ConvergedWindow, float] | str:
+        """Return an accepted window and the next length; or the reason for failure."""
+        before: tuple[float, float] | None = None
+        shortened: tuple[float, float] | None = None
+        relaxation = 1.0
+        rejected: ODEWindow | None = None
+        max_factor = TIME_STEPPING.max_growth
+        while True:
+            self.check(t, len(self._done))
+            stop = self.time_interval.window_end(t, length)
+            if stop is None:
+                return STEP_TOO_SMALL
+            half = 0.5 * (stop - t)
+            guess = (
+                self._constant_guess(state, last, t, half)
+                if rejected is None
+                else self._restricted_guess(state, rejected, half)
+            )
+            converged, rejected = self._solve_window(guess), None
+            if converged is None:
+                length, max_factor = length * ODE.newton_failure_reduction, 1.0
+                continue
+            coefficients, relative, magnitudes = self._spectrum(converged)
+            first = int(ODE.tail_start_fraction * self._radau.s)
+            tail = float(relative[first])
+            residual = self._residual_indicator(converged)
+            if not (math.isfinite(tail) and math.isfinite(residual)):
+                length, max_factor = length * ODE.newton_failure_reduction, 1.0
+                continue
+            allowed = Tolerances(
+                ODE.tail_slack * relaxation * self.tolerances.spectral_tail,
+                relaxation * self.tolerances.residual,
+            )
+            if tail <= allowed.spectral_tail and residual <= allowed.residual:
+                self._magnitudes = magnitudes
+                self._natural_magnitudes = np.maximum(self._natural_magnitudes, converged.balanced_sizes)
+                factor = self._growth_factor(relative, residual, relaxation)
+                accepted = AcceptedWindow(converged.window, coefficients, stop)
+                relative_residual = (
+                    0.0 if shortened is None else float(self._relative_residuals(converged).max())
+                )
+                if (
+                    shortened is not None
+                    and 0.3 * shortened[0] * allowed.residual < relative_residual < ODE.max_rounding_residual
+                ):
+                    # The relative residual is as large as before the reduction: rounding, hidden by the short
+                    # window.
+                    return accepted, converged, shortened[1]
+                return accepted, converged, length * min(factor, max_factor)
+            excess = max(tail / allowed.spectral_tail, residual / allowed.residual)
+            # If a much shorter window does not help either, the error is rounding; the error at a jump of the
+            # data or of a derivative decreases with the length.
+            if before is not None and excess > 0.3 * before[0] and length <= 0.75 * before[1]:
+                if length > ODE.rounding_test_reduction * before[1]:
+                    before = shortened = (excess, length)
+                    length, rejected = 0.8 * ODE.rounding_test_reduction * length, converged.window
+                    continue
+                if excess * max(self.tolerances.spectral_tail, 1e-13) < ODE.max_rounding_residual:
+                    relaxation *= 3.0 * excess
+                    if relaxation < TIME_STEPPING.max_relaxation:
+                        rejected = converged.window
+                        continue
+            if before is None or length <= 0.75 * before[1] or excess <= 0.3 * before[0]:
+                before = (excess, length)  # compare with clearly longer windows only
+            share = TIME_STEPPING.safety_factor * excess ** (-1.0 / (ODE.tail_start_fraction * self._radau.s))
+            length, rejected = length * share, converged.window
+
+    def _solve_window(self, guess: ODEWindow) -> ConvergedWindow | None:
+        tolerance = newton_tolerance(self.tolerances.spectral_tail)
+        converged = self.collocation.solve_window(guess, self._scale, tolerance)
+        if converged is not None:
+            self.newton_steps += converged.steps
+        return converged
+
+    def _spectrum(self, converged: ConvergedWindow) -> tuple[Array, Array, Array]:
+        """Return the Chebyshev coefficients, their relative tails from each degree on, and the magnitudes."""
+        equations, r = self.collocation.line, self._radau
+        pairs = list(zip(equations.groups, converged.window.z, strict=True))
+        C = np.concatenate([z @ r.coefficients[g.order] for g, z in pairs])
+        U = np.concatenate([converged.U[g.rows][:: g.order + 1] for g in equations.groups])
+        magnitudes = np.maximum(self._magnitudes, np.abs(U).max(axis=1))
+        scale = np.maximum(np.maximum(magnitudes, converged.balanced_sizes), self._natural_magnitudes)
+        scale = np.where(scale > 0, scale, scale.max() or 1.0)
+        largest = (np.abs(C) / scale[:, None]).max(axis=0)
+        return C, np.maximum.accumulate(largest[::-1])[::-1], magnitudes
+
+    def _residual_indicator(self, converged: ConvergedWindow) -> float:
+        """Return the largest residual between the points, relative to its terms or to its effect.
+
+        Where a spring constant changes as the mass passes its rest position, all terms vanish and the
+        residual does not, but in a short window its effect on the solution is negligible.
+        """
+        effect = self._residuals_between(converged) / np.where(
+            converged.derivative_terms > 0, converged.derivative_terms, 1.0
+        )
+        return float(
+            np.minimum(
+                self._relative_residuals(converged),
+                effect * (self.tolerances.residual / self.tolerances.spectral_tail),
+            ).max()
+        )
+
+    def _relative_residuals(self, converged: ConvergedWindow) -> Array:
+        """Return the residual of each equation relative to its terms."""
+        magnitudes = self._residuals_between(converged)
+        known = np.where(converged.term_sizes > 0, converged.term_sizes, magnitudes)
+        return np.asarray(magnitudes / np.where(known > 0, known, 1.0))
+
+    def _residuals_between(self, converged: ConvergedWindow) -> Array:
+        """Return the residual of each equation between the points and at extreme data."""
+        F = converged.residual[:, self._radau.s :]
+        magnitudes = np.sqrt(np.einsum("en,en->e", F, F) / F.shape[1])
+        if len(self.data_extrema):
+            magnitudes = np.maximum(
+                magnitudes, self.collocation.max_residual_at(self.data_extrema, converged.window)
+            )
+        return np.asarray(magnitudes)
+
+    def _growth_factor(self, relative: Array, residual: float, relaxation: float) -> float:
+        """Return the length of the next window over this one; coefficients of degree j scale as length^j."""
+        first = int(ODE.tail_start_fraction * self._radau.s)
+        aim = relaxation * self.tolerances.spectral_tail
+        degree_reached = max(int(np.argmax(relative <= aim)), 3)
+        factor = TIME_STEPPING.safety_factor * aim ** (1.0 / first - 1.0 / degree_reached)
+        return float(
+            min(factor, (relaxation * self.tolerances.residual / max(residual, 1e-300)) ** (1.0 / first))
+        )
+
+    def _constant_guess(
+        self, state: tuple[Array, ...], last: ODEWindow | None, t: float, half: float
+    ) -> ODEWindow:
+        """Return a guess with constant highest derivatives, from the end of the last window."""
+        z = []
+        for i, g in enumerate(self.collocation.line.groups):
+            scaled_state = state[i] * half ** np.arange(float(g.order))
+            eta = np.zeros((len(g.unknowns), self._radau.s))
+            if last is not None:
+                eta += (half / last.half) ** g.order * last.z[i][:, -1:]
+            z.append(np.concatenate([scaled_state, eta], axis=1))
+        return ODEWindow(t, half, tuple(z))
+
+    def _restricted_guess(self, state: tuple[Array, ...], longer: ODEWindow, half: float) -> ODEWindow:
+        """Return a guess from the first part of a longer, rejected window."""
+        r, z = self._radau, []
+        share = half / longer.half
+        for i, g in enumerate(self.collocation.line.groups):
+            scaled_state = state[i] * half ** np.arange(float(g.order))
+            eta = share**g.order * (longer.z[i][:, g.order :] @ r.restriction(share))
+            z.append(np.concatenate([scaled_state, eta], axis=1))
+        return ODEWindow(longer.start, half, tuple(z))

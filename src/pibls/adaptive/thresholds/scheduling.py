@@ -1,0 +1,184 @@
+"""Thresholds of the strategy scheduler: costs, point counts, initial guesses and sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class SchedulerThresholds:
+    """Thresholds of `adaptive.scheduler`."""
+
+    max_minimum_distance: float = 0.1
+    """Relative to max|u|: results of Newton's method that differ by less count as the same function.
+    u'' + 5eᵘ = 0, which has no solution, ended within 6 % of one function with 64 to 256 random features, and
+    was continued in cells until its time limit."""
+    corner_delay: float = 0.5
+    """Seconds that all strategies must still need before functions of weak corners are tried."""
+    fallback_nodes: int = 64
+    """Functions per unknown in the fallback solve, and …"""
+    fallback_steps: int = 4
+    """… its Newton steps."""
+    cheap_fraction: float = 0.02
+    """Of the remaining work of the best strategy: a candidate that costs less is computed if the previous one
+    of its strategy was an improvement."""
+    report_interval: float = 2.0
+    """Seconds: a candidate that takes longer, and longer than everything before it, is announced to the
+    callback; and the callback is called at least this often."""
+    time_limit_factor: float = 1.15
+    """A candidate, or a step of one, that is expected to end after this multiple of the time limit is not
+    started. For a cavity with 3,800 functions a step takes 5 s."""
+    min_duration_share: float = 0.5
+    """Of the predicted duration: a candidate may take as little as this. The second refinement of an extruded
+    disc was predicted to take 4.2 s after a first one of 0.3 s, and takes 1.9 s."""
+    repeated_minima: int = 3
+    """Number of spaces in which Newton's method must end at one local minimum of the residual before
+    NO_SOLUTION is reported: u'' + 4eᵘ = 0 has 0.10477570 with 32 and with 128 functions, and 0.104776 in 8
+    cells."""
+    max_rounds: int = 40
+    """Refinements of one strategy."""
+
+
+SCHEDULER = SchedulerThresholds()
+
+
+@dataclass(frozen=True)
+class CostThresholds:
+    """Coefficients of the cost model (`adaptive.cost_model`), in seconds on an idle machine."""
+
+    fixed: float = 3e-3
+    """Drawing, assembly and validation of a very small system (32 random features on a line: 3.5 ms)."""
+    per_cubed_column: float = 3e-10
+    """Per cubed number of columns, with points in proportion: 512 random features in 2D take 0.065 s, 1458 in
+    3D 0.98 s."""
+    per_cell: float = 1e-3
+    """A cell with very few columns, and …"""
+    cell_count_exponent: float = 1.2
+    """… the exponent of the number of cells: 16, 73 and 274 cells of 64 random features take 0.06, 0.42 and
+    1.7 s."""
+    per_cubed_axis_function: float = 4e-9
+    """Per cubed number of functions of an axis: 162 and 162 take 0.013 s, 290 and 290 0.06 s; and …"""
+    per_product_function: float = 1.6e-9
+    """… per product function and function of an axis in a solve: 62 along each of three axes take 0.07 s."""
+    per_box_elimination: float = 5e-11
+    """Per box, row and squared number of interior functions in static condensation: 64 boxes of 22² take
+    0.5 s, and …"""
+    per_skeleton_function: float = 3e-5
+    """… per function on the edges of the boxes: 256 boxes of 12² have 9,860 of them and take 0.44 s."""
+
+
+COSTS = CostThresholds()
+
+
+@dataclass(frozen=True)
+class ValidationThresholds:
+    """Numbers of validation points (`adaptive.validation.context`)."""
+
+    held_out: dict[int, int] = field(default_factory=lambda: {1: 160, 2: 320, 3: 600})
+    """Held-out points, by dimension."""
+    scan_points: int = 10_000
+    """Points at which the data are scanned for narrow extremes."""
+    points_per_extreme: int = 24
+    """Validation points added at a narrow extreme of the data."""
+    end_time_stride: int = 3
+    """Every such comparison point is repeated at the final time."""
+
+
+VALIDATION = ValidationThresholds()
+
+
+@dataclass(frozen=True)
+class PointCountThresholds:
+    """Numbers of collocation points (`adaptive.point_counts`)."""
+
+    unresolved_density: float = 3.0
+    """Interior points per function while the solution is not resolved."""
+    singular_boundary_factor: int = 2
+    """Factor of the number of boundary points for functions that are singular on the boundary: on half of the
+    points the powers fit (residuals of 1e-9), and between them they do not (1e-6)."""
+    max_uniform_dimension: int = 3
+    """Dimensions; in higher ones there are …"""
+    max_face_density: float = 3.0
+    """… at most this many points on all faces together per function: the rule of a square would put 25,000
+    of them on the faces of a cube in ten dimensions with 900 functions."""
+
+
+POINT_COUNTS = PointCountThresholds()
+
+
+@dataclass(frozen=True)
+class FeatureFamilyThresholds:
+    """Distribution of random features over coordinates (`adaptive.random_features.family`)."""
+
+    low_share: float = 0.6
+    """Of the nodes, in four dimensions and more, for functions of one or two coordinates, and …"""
+    other_shares: tuple[float, ...] = (0.3,)
+    """… the alternatives: exp(-|x|²/4) in five dimensions has an error of 25e-6 with 0.6 of 1200 functions,
+    2e-6 with 0.3 (and 55e-6 with none)."""
+    growth_per_coordinate: float = 2.5
+    """Factor of the number of functions for each further coordinate of a group of coupled coordinates."""
+    full_dimension_share: float = 0.05
+    """Share of functions of all coordinates, where the data couple few of them."""
+    sample_points: int = 64
+    """Points at which the data are tested for coupling."""
+
+
+FEATURE_FAMILY = FeatureFamilyThresholds()
+
+
+@dataclass(frozen=True)
+class InitialGuessThresholds:
+    """Initial guess of a nonlinear problem (`adaptive.initial_guess.harmonic`)."""
+
+    condition_weight: float = 1e3
+    """Weight of the conditions relative to smoothness."""
+    relative_cutoff: float = 1e-9
+    """Relative to the largest singular value: smaller ones are dropped from an initial guess."""
+    max_columns: int = 300
+    """Columns up to which several initial guesses are tried; beyond that each takes too long."""
+    max_unresolved_residual: float = 0.05
+    """Relative to the residual of zero: a stalled Newton iteration below this, with singular functions or in
+    the first cells, is limited by the resolution and not by the initial guess."""
+
+
+INITIAL_GUESS = InitialGuessThresholds()
+
+
+@dataclass(frozen=True)
+class SweepThresholds:
+    """Reuse of solutions for other parameter values (`adaptive.sweeps`)."""
+
+    max_rank_share: float = 0.25
+    """Of the number of problems: up to this rank of the data, superposition is used. 100 loads on a square,
+    whose corners prevent a shared basis, took 1.1 times as long together as separately, now 0.01."""
+    max_snapshots: int = 60
+    """Snapshots that are stored, and …"""
+    combined_snapshots: int = 16
+    """… the number of them that is combined."""
+    max_steps: int = 12
+    """Newton steps in the space of snapshots."""
+    step_tolerance: float = 1e-13
+    """Relative to the data: change of the residual in a step at which the iteration ends."""
+    relative_cutoff: float = 1e-14
+    """Singular values that count as zero: many snapshots are nearly dependent."""
+
+
+SWEEPS = SweepThresholds()
+
+
+@dataclass(frozen=True)
+class WellPosednessThresholds:
+    """Evolutions whose short waves grow without bound (`adaptive.evolutions.well_posedness`)."""
+
+    wave_number: float = 1e5
+    """Wave number times the width. Waves that are ten times shorter …"""
+    min_growth_ratio: float = 5.0
+    """… grow at least this much faster in an ill-posed problem: ten times for Laplace's equation, a hundred
+    times for the backward heat equation; √10 where a first derivative stands beside u_tt."""
+    min_relative_real_part: float = 1e-2
+    """Relative to |λ|: a smaller real part may be rounding, or damping of waves."""
+    max_nodes: int = 512
+    """Random features that may find a solution of an ill-posed problem nevertheless."""
+
+
+WELL_POSEDNESS = WellPosednessThresholds()

@@ -1,0 +1,1 @@
+"""Runtime support: deadlines, interruption by signals, memory limits, caching and pickling."""

@@ -1,0 +1,43 @@
+"""Cached property without a lock.
+
+`functools.cached_property` of Python 3.11 holds one lock per property of a class while it computes the value.
+A thread that waits for the workers of an engine under that lock deadlocks with a worker thread of the same
+process that needs the same property of another object.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property:  # noqa: N801 - replaces functools.cached_property
+        """Property that is computed when first read and then stored in the ``__dict__`` of the object.
+
+        Threads that read it at the same time may each compute it; all of them get the value that was stored
+        first.
+
+        >>> class Square:
+        ...     side = 3.0
+        ...     @cached_property
+        ...     def area(self):
+        ...         return self.side**2
+        >>> square = Square()
+        >>> square.area, square.__dict__
+        (9.0, {'area': 9.0})
+        """
+
+        def __init__(self, function):
+            self.function = function
+            self.name = function.__name__
+            self.__doc__ = function.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            return instance.__dict__.setdefault(self.name, self.function(instance))
