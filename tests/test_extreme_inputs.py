@@ -199,3 +199,16 @@ def test_large_power_of_the_unknown() -> None:
         pibls.Interval(x, 0, 1), [w.diff(x, 2) + 1 - w ** (10**6)], [pibls.Dirichlet(w, 0)]
     )
     assert pibls.solve(problem, tol=1e-4)(0.5) == pytest.approx(0.125, rel=1e-3)
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0, sp.Float(0), sp.Float("0", 30)])
+def test_floating_zeros_are_numbers(zero: Any) -> None:
+    """A source that is 0.0 in a part of the domain was refused: sympy.Float(0) == 0 is False."""
+    source = sp.Piecewise((zero, x < sp.Rational(2, 5)), (100.0, x < 0.41), (zero, True))
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1), [sp.Eq(pibls.div(pibls.grad(u(x))), -source)], [pibls.Dirichlet(u(x), 0)]
+    )
+    solution = pibls.solve(problem)
+    assert solution.converged
+    # u' jumps by -100 · 0.01 in all, and u = 0 at both ends: u(0.2) = 0.2 · (1 - 0.405).
+    assert abs(float(solution(0.2)) - 0.2 * 0.595) < 1e-9

@@ -12,7 +12,10 @@ import numpy as np
 from pibls.adaptive.budget import Budget, OutOfTimeError, Progress
 from pibls.adaptive.candidate import Candidate, compute_candidate, condition_errors, rescaled
 from pibls.adaptive.evolution import redundant_initial_conditions
-from pibls.adaptive.evolutions.boundary_condition_count import redundant_boundary_conditions
+from pibls.adaptive.evolutions.boundary_condition_count import (
+    has_missing_boundary_conditions,
+    redundant_boundary_conditions,
+)
 from pibls.adaptive.evolutions.well_posedness import (
     has_missing_inflow_conditions,
     outflow_conditions,
@@ -240,7 +243,11 @@ def _ill_posedness(compiled: CompiledProblem, domain: Domain) -> tuple[Status, d
     growth = short_wave_growth(compiled, domain)
     if growth is not None:
         return Status.UNSTABLE, {"growth": growth}
-    if has_missing_inflow_conditions(compiled, domain) or lacks_boundary_condition(compiled, domain):
+    if (
+        has_missing_inflow_conditions(compiled, domain)
+        or has_missing_boundary_conditions(compiled, domain)
+        or lacks_boundary_condition(compiled, domain)
+    ):
         return Status.UNDETERMINED, {}
     imbalance = flux_imbalance(compiled, domain)
     return None if imbalance is None else (Status.NO_SOLUTION, {"imbalance": imbalance})

@@ -8,7 +8,9 @@ first-order system. Any further condition is redundant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import sympy as sp
@@ -21,11 +23,28 @@ _LARGE_RATE = 10**8  # λ times the duration; terms of lower order are negligibl
 _AXIS_TOLERANCE = 1e-6  # of abs(κ): a root closer to the imaginary axis belongs to neither end
 
 
-def redundant_boundary_conditions(compiled: CompiledProblem, domain: Domain) -> tuple[int, ...]:
-    """Return the indices of boundary conditions beyond the number needed at their end of an interval."""
+@dataclass(frozen=True)
+class EndConditions:
+    """Boundary conditions of an evolution on an interval, by end."""
+
+    is_on_end: Mapping[int, Sequence[bool]]
+    """For each condition, by its index: whether it holds at the lower and at the upper end."""
+    needed: Callable[[], list[int] | None]
+    """Compute the number of conditions needed at each end; None if undecided."""
+    highest: int
+    """Sum of the highest orders in space of all unknowns: no more conditions are ever needed."""
+
+    @property
+    def count(self) -> int:
+        """Number of conditions at both ends."""
+        return sum(sum(ends) for ends in self.is_on_end.values())
+
+
+def _end_conditions(compiled: CompiledProblem, domain: Domain) -> EndConditions | None:
+    """Return the boundary conditions by end; None if this is no evolution with conditions at the ends only."""
     evolution = evolution_of(compiled, domain)
     if evolution is None or compiled.dimension != 2 or evolution.axis != 1:
-        return ()
+        return None
     inside = [r for r in compiled.residuals if r.region.is_interior]
     sides = [
         i
@@ -34,23 +53,42 @@ def redundant_boundary_conditions(compiled: CompiledProblem, domain: Domain) -> 
     ]
     regions = [compiled.residuals[i].region for i in sides]
     if not all(region.is_boundary and region.sites == 1 for region in regions):
-        return ()
+        return None
     faces = sorted(faces_of(domain), key=lambda face: float(face.at(np.array([[0.5]])).points[0, 0]))
     is_on_end = {
         i: [bool(compiled.residuals[i].region.mask(face.at(np.array([[0.37]])))[0]) for face in faces]
         for i in sides
     }
-    if sum(sum(h) for h in is_on_end.values()) <= sum(orders_in(compiled, 0)):
+    needed = partial(_needed_counts, inside, evolution, box_of(domain))
+    return EndConditions(is_on_end, needed, sum(orders_in(compiled, 0)))
+
+
+def redundant_boundary_conditions(compiled: CompiledProblem, domain: Domain) -> tuple[int, ...]:
+    """Return the indices of boundary conditions beyond the number needed at their end of an interval."""
+    ends = _end_conditions(compiled, domain)
+    if ends is None or ends.count <= ends.highest:
         return ()
-    missing = _needed_counts(inside, evolution, box_of(domain))
+    missing = ends.needed()
     if missing is None:
         return ()
     redundant = []
-    for i, at in is_on_end.items():
+    for i, at in ends.is_on_end.items():
         if all(n <= 0 for n, here in zip(missing, at, strict=True) if here):
             redundant.append(i)
         missing = [n - here for n, here in zip(missing, at, strict=True)]
     return tuple(redundant) if max(missing) <= 0 else ()
+
+
+def has_missing_boundary_conditions(compiled: CompiledProblem, domain: Domain) -> bool:
+    """Whether both ends of an interval together have fewer conditions than the evolution needs.
+
+    u_t + u_xxx = 0 with u at the lower end and u_x at the upper end lacks u there.
+    """
+    ends = _end_conditions(compiled, domain)
+    if ends is None or ends.count >= ends.highest:
+        return False
+    needed = ends.needed()
+    return needed is not None and ends.count < sum(needed)
 
 
 def _needed_counts(inside: Sequence[Residual], evolution: Evolution, box: np.ndarray) -> list[int] | None:
