@@ -62,10 +62,10 @@ bench-full: $(PEERS)
 # pibls against itself and NGSolve: the figures that the documentation quotes.
 bench-self: $(READY)
 	$(BIN)/python benchmarks/published.py
-	$(BIN)/python benchmarks/automatic.py
+	$(BIN)/python benchmarks/default_settings.py
 	$(BIN)/python benchmarks/nonlinear.py
 	$(BIN)/python benchmarks/cost.py
-	$(BIN)/python benchmarks/against_ngsolve.py
+	$(BIN)/python benchmarks/ngsolve_comparison.py
 
 # The figures and tables of docs/, measured again from scratch with the current core: the two rows of pibls in the
 # comparison, the pictures of solutions, the studies, the scratch assay, the tables of the README. Hours on one core.

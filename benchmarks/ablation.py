@@ -1,11 +1,11 @@
-"""What do enhancement nodes, whitening and sparse refinement bring? Same number of nodes, five seeds.
+"""Ablation of the broad basis: enhancement nodes, whitening and sparse refinement, at equal width.
 
 Each case has the points and number of nodes of the published configuration; only the kind of node
-changes. Each variant is measured at the published scale and at the scale that serves it best, which is
-searched over a range that is extended while its optimum lies near an edge. Everything measured is kept in
-docs/data/ablation.json; the page is made from it by benchmarks.pages.
+changes. Each variant is measured over five seeds at the published scale and at its own best scale, which is
+searched over a range that is extended while its optimum lies near an end. The results are stored in
+docs/data/ablation.json; benchmarks.pages generates the page from it.
 
-    python benchmarks/ablation.py [TC-9 …] [--again]      # what is not there yet; interrupt and resume
+    python benchmarks/ablation.py [TC-9 …] [--again]      # missing results only; resumes
 """
 
 from __future__ import annotations
@@ -30,28 +30,29 @@ from pibls.cases.case import Case
 
 DATA = Path(__file__).resolve().parents[1] / "docs/data/ablation.json"
 SEEDS = range(5)
-PROBES = range(3)
-"""The seeds of the search for the best scale."""
+SEARCH_SEEDS = range(3)
+"""Seeds of the search for the best scale."""
 STEP = 2.0**0.5
-REACH = 10
-"""The search goes no further than this many steps from the published scale."""
-PATIENCE = 2
-"""Steps without a gain after which a side is given up."""
+"""Ratio of neighbouring scales of the search."""
+MAX_STEPS = 10
+"""Largest number of steps between the published scale and the scales of the search."""
+MAX_STEPS_WITHOUT_GAIN = 2
+"""Number of steps without a smaller error after which the search in one direction ends."""
 
 
 def method_for(case: Case) -> Any:
-    """The better linear algebra for all, so that the bases differ and not the solvers.
+    """Return the solver used for all variants, so that only the bases differ.
 
-    A nonlinear case is one descent from the linearised problem: where a basis cannot hold the solution,
-    deforming the equations and starting anew take minutes and end at the same error.
+    A nonlinear case is solved by one descent from the linearized problem. Where a basis cannot approximate
+    the solution, continuation and restarts take minutes and end at the same error.
     """
     if case.problem.is_linear:
         return pibls.LeastSquares(pibls.PivotedQR())
     return pibls.GaussNewton(continuation=0, rounds=0)
 
 
-def measured(case: Case, basis: Any, seeds: Sequence[int]) -> list[float]:
-    """The maximum error of each seed, on points that were not fitted; ∞ where there is no solution."""
+def max_errors(case: Case, basis: Any, seeds: Sequence[int]) -> list[float]:
+    """Return the maximum error of each seed on points that were not fitted; ∞ if the solve fails."""
     found = []
     for seed in seeds:
         with warnings.catch_warnings():
@@ -69,7 +70,7 @@ def measured(case: Case, basis: Any, seeds: Sequence[int]) -> list[float]:
 
 
 def variants(published: pibls.Broad, scale: float) -> dict[str, pibls.Broad]:
-    """The same number of nodes, put together in different ways."""
+    """Return bases with the same number of nodes in different arrangements."""
     p = published
     shape = (p.feature_groups, p.feature_nodes, p.enhancement_groups, p.enhancement_nodes)
     return {
@@ -82,14 +83,14 @@ def variants(published: pibls.Broad, scale: float) -> dict[str, pibls.Broad]:
     }
 
 
-def waves_for(case: Case, most: int) -> pibls.Waves:
-    """The waves of the automatic solver, no more than the published points can determine."""
+def random_features_for(case: Case, most: int) -> pibls.Waves:
+    """Return the random Fourier features of the automatic solver, at most half as many as interior points."""
     nodes = min(most, case.published.settings["points"].interior // 2, 512)
     return pibls.Waves(nodes, scale=scale_for("waves", nodes, len(case.problem.coordinates)))
 
 
 class Store:
-    """The measurements of all cases in one JSON file, written after each of them."""
+    """Results of all cases in one JSON file, written after each measurement."""
 
     def __init__(self, path: Path = DATA) -> None:
         self.path = path
@@ -97,36 +98,36 @@ class Store:
 
     def write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix(".tmp")
-        beside.write_text(json.dumps(self.data, indent=1) + "\n")
-        os.replace(beside, self.path)
+        temporary = self.path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(self.data, indent=1) + "\n")
+        os.replace(temporary, self.path)
 
 
 def best_scale(case: Case, label: str, store: Store, found: dict[str, Any]) -> float:
-    """The scale of a variant with the smallest median error over PROBES; all that was tried is kept."""
+    """Return the scale with the smallest median error over SEARCH_SEEDS; all scales tried are stored."""
     basis = case.published.settings["basis"]
     tried: dict[str, list[float]] = found["tried"].setdefault(label, {})
-    tried.setdefault(str(float(basis.scale)), found["errors"][label][: len(PROBES)])
+    tried.setdefault(str(float(basis.scale)), found["errors"][label][: len(SEARCH_SEEDS)])
 
     def error(i: int) -> float:
         scale = float(f"{basis.scale * STEP**i:.4g}")
         if str(scale) not in tried:
-            tried[str(scale)] = measured(case, variants(basis, scale)[label], PROBES)
+            tried[str(scale)] = max_errors(case, variants(basis, scale)[label], SEARCH_SEEDS)
             store.write()
         return float(np.median(tried[str(scale)]))
 
     best = error(0)
-    for side in (-1, 1):
-        i = without = 0
-        while without < PATIENCE and abs(i) < REACH:
-            i += side
-            without = 0 if error(i) < best else without + 1
+    for direction in (-1, 1):
+        i = steps_without_gain = 0
+        while steps_without_gain < MAX_STEPS_WITHOUT_GAIN and abs(i) < MAX_STEPS:
+            i += direction
+            steps_without_gain = 0 if error(i) < best else steps_without_gain + 1
             best = min(best, error(i))
     return min((float(s) for s in tried), key=lambda s: np.median(tried[str(s)]))
 
 
 def measure(case: Case, store: Store, key: str | None = None) -> None:
-    """All variants of one case that are not there yet, under its name or another key."""
+    """Measure the variants of one case that are not stored yet, under its name or another key."""
     basis = case.published.settings["basis"]
     found = store.data.setdefault(
         key or case.name,
@@ -141,18 +142,18 @@ def measure(case: Case, store: Store, key: str | None = None) -> None:
     )
     for label, variant in variants(basis, basis.scale).items():
         if label not in found["errors"]:
-            found["errors"][label] = measured(case, variant, SEEDS)
+            found["errors"][label] = max_errors(case, variant, SEEDS)
             store.write()
-    waves = waves_for(case, basis.size)
+    features = random_features_for(case, basis.size)
     if "waves" not in found["errors"]:
-        found["errors"]["waves"] = measured(case, waves, SEEDS)
-        found["waves"] = {"nodes": waves.size, "scale": waves.scale}
+        found["errors"]["waves"] = max_errors(case, features, SEEDS)
+        found["waves"] = {"nodes": features.size, "scale": features.scale}
         store.write()
     for label in variants(basis, basis.scale):
         if label not in found["best"]:
             scale = best_scale(case, label, store, found)
             known = found["errors"][label] if scale == basis.scale else None
-            errors = known or measured(case, variants(basis, scale)[label], SEEDS)
+            errors = known or max_errors(case, variants(basis, scale)[label], SEEDS)
             found["best"][label] = {"scale": scale, "errors": errors}
             store.write()
 
@@ -162,7 +163,7 @@ def main(arguments: Sequence[str]) -> None:
     names = [a for a in arguments if not a.startswith("-")] or list(pibls.cases)
     for name in names:
         if "--again" in arguments:
-            # What is there stays until the new measurement is complete, also over an interruption.
+            # Stored results are kept until the new measurement is complete, also if it is interrupted.
             measure(pibls.cases[name], store, key=f"{name}, new")
             store.data[name] = store.data.pop(f"{name}, new")
             store.write()

@@ -23,8 +23,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "pibls"
 CORE = ("adaptive", "assembly", "analysis", "spaces", "nonlinear", "time", "linalg", "basis")
-PLAIN = {0, 1, 2, -1, 0.5, -1.0}
-"""Numbers that are no decision: indices, halves, signs."""
+TRIVIAL_NUMBERS = {0, 1, 2, -1, 0.5, -1.0}
+"""Numbers that are not counted: indices, halves, signs."""
 BRANCHES = (
     ast.If,
     ast.For,
@@ -58,44 +58,44 @@ print(json.dumps(entered))
 
 
 def modules() -> Iterator[tuple[Path, ast.Module]]:
-    """All modules with their syntax trees."""
+    """Yield all modules with their syntax trees."""
     for path in sorted(ROOT.rglob("*.py")):
         yield path, ast.parse(path.read_text(encoding="utf-8"))
 
 
 def is_core(path: Path) -> bool:
-    """Whether a module belongs to the numerical core."""
+    """Return whether a module belongs to the numerical core."""
     return path.relative_to(ROOT).parts[0] in CORE
 
 
 def numbers(node: ast.AST) -> list[Any]:
-    """Numeric literals in a node that are a decision."""
+    """Return the numeric literals in a node, without the trivial ones."""
     return [
         n.value
         for n in ast.walk(node)
         if isinstance(n, ast.Constant)
         and isinstance(n.value, int | float)
         and not isinstance(n.value, bool)
-        and n.value not in PLAIN
+        and n.value not in TRIVIAL_NUMBERS
     ]
 
 
 def complexity(function: ast.AST) -> int:
-    """McCabe's number of a function."""
+    """Return the cyclomatic complexity (McCabe) of a function."""
     found = [n for n in ast.walk(function) if isinstance(n, BRANCHES)]
     return 1 + sum(len(n.values) - 1 if isinstance(n, ast.BoolOp) else 1 for n in found)
 
 
 def constants(path: Path, tree: ast.Module) -> dict[str, list[str]]:
-    """Threshold fields, module constants and compared numbers of a module."""
-    fields, loose, inline = [], [], []
+    """Return threshold fields, module constants and compared numbers of a module."""
+    fields, module_constants, inline = [], [], []
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and numbers(node.value):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Name) and isinstance(
                 node.value, ast.Constant | ast.Tuple | ast.List | ast.Dict | ast.UnaryOp | ast.BinOp
             ):
-                loose.append(f"{path.relative_to(ROOT)}: {target.id}")
+                module_constants.append(f"{path.relative_to(ROOT)}: {target.id}")
         if isinstance(node, ast.ClassDef) and "threshold" in str(path.relative_to(ROOT)):
             fields += [
                 f"{path.relative_to(ROOT)}: {node.name}.{f.target.id}"
@@ -112,18 +112,18 @@ def constants(path: Path, tree: ast.Module) -> dict[str, list[str]]:
                 )
                 if isinstance(compare, ast.Compare) or name in ("min", "max"):
                     inline += [f"{path.relative_to(ROOT)}:{compare.lineno}: {n}" for n in numbers(compare)]
-    return {"fields": fields, "module": loose, "inline": sorted(set(inline))}
+    return {"fields": fields, "module": module_constants, "inline": sorted(set(inline))}
 
 
-def entered() -> list[str]:
-    """Modules whose functions run in a Poisson solve on a square, in the order of their first call."""
+def modules_entered() -> list[str]:
+    """Return the modules entered by a Poisson solve on a square, in the order of their first call."""
     run = subprocess.run([sys.executable, "-c", SOLVE], capture_output=True, text=True, check=True)
     names: list[str] = json.loads(run.stdout.strip().splitlines()[-1])
     return names
 
 
-def measured() -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """The figures, and the lists behind them."""
+def measure() -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return the figures and the lists they are counted from."""
     lines = anys = getattrs = private = 0
     detail: dict[str, list[str]] = {"fields": [], "module": [], "inline": [], "complex": [], "imports": []}
     over = {12: 0, 20: 0}
@@ -160,8 +160,8 @@ def measured() -> tuple[dict[str, Any], dict[str, list[str]]]:
                     over[bound] += number > bound
                 if number > 12:
                     detail["complex"].append(f"{number} {path.relative_to(ROOT)}:{node.lineno} {node.name}")
-    walked = entered()
-    assembly = next((i for i, name in enumerate(walked, 1) if name.startswith("pibls.assembly")), 0)
+    entered = modules_entered()
+    assembly = next((i for i, name in enumerate(entered, 1) if name.startswith("pibls.assembly")), 0)
     return {
         "lines of the numerical core": lines,
         "threshold fields": len(detail["fields"]),
@@ -169,7 +169,7 @@ def measured() -> tuple[dict[str, Any], dict[str, list[str]]]:
         "numbers that are compared": len(detail["inline"]),
         "functions with complexity > 20": over[20],
         "functions with complexity > 12": over[12],
-        "modules entered by a Poisson solve": len(walked),
+        "modules entered by a Poisson solve": len(entered),
         "position of the first module of assembly/": assembly,
         "modules with more than 12 own imports": len(detail["imports"]),
         "getattr and hasattr": getattrs,
@@ -183,12 +183,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--detail", action="store_true")
-    given = parser.parse_args()
-    figures, detail = measured()
+    parser.add_argument("--detail", action="store_true", help="also list what was counted")
+    arguments = parser.parse_args()
+    figures, detail = measure()
     for name, value in figures.items():
         print(f"{name:45s} {value:7d}")
-    if given.detail:
+    if arguments.detail:
         for key, found in detail.items():
             print(f"\n{key}")
             print(

@@ -25,77 +25,77 @@ PAGE = DOCS / "migrating_cells.md"
 PICTURE = DOCS / "figures" / "migrating_cells.png"
 LAWS = DOCS / "figures" / "growth_laws.png"
 PREDICTIONS = DOCS / "figures" / "assay_predictions.png"
-HELD = DOCS / "data" / "assay_holdout.json"
+HOLDOUT = DOCS / "data" / "assay_holdout.json"
 MODELS = ("fisher", "crowding", "law")
 RANGE = (0.0, assay.CAPACITY)
-"""Of the density, for the unknown law."""
-TWINS = {
+"""Range of the density for the unknown growth law."""
+SYNTHETIC_LAWS = {
     "logistic": 0.05 * (1 - assay.u / assay.CAPACITY),
     "late": 0.05 * (1 - (assay.u / assay.CAPACITY) ** 3),
     "slow at first": 0.04 * (assay.u / 3e-4) / (1 + assay.u / 3e-4) * (1 - assay.u / assay.CAPACITY) * 1.5,
 }
-"""Growth laws of synthetic data."""
+"""Known growth laws g(u) of the synthetic data."""
 TITLES = {
     "logistic": "logistic, r (1 - u/K)",
     "late": "generalised logistic, r (1 - (u/K)³)",
     "slow at first": "weak Allee effect, slow at low density",
 }
-"""Of these laws, for the table."""
+"""Their descriptions in the table."""
 TOL = 1e-2
-"""Of each solve, relative to the largest density; a finer one moves the values by less than 1e-4 σ."""
+"""Relative tolerance of each solve; a smaller one changes the fitted values by less than 1e-4 σ."""
 BOUNDS = {assay.D: (1.0, 5000.0), assay.r: (0.0, 1.0), assay.E: (-2000.0, 5000.0)}
 
 
-def fitted(cells: int, *, crowding: bool, start: dict[str, float] | None = None) -> pibls.Fit:
-    """One model and one density, by the recipe of the publication."""
+def fit_model(cells: int, *, crowding: bool, start: dict[str, float] | None = None) -> pibls.Fit:
+    """Fit one model to one initial density, as in the publication."""
     problem = assay.problem(cells, crowding=crowding)
     unknown = {k: BOUNDS[k] for k in problem.parameters if k in BOUNDS}
     return pibls.fit(problem, assay.data(cells), unknown, start=start, tol=TOL, tolerance=1e-5)
 
 
-def law_of(problem: pibls.Problem, data: pibls.Data, D: float, r: float) -> pibls.Fit:
+def fit_growth_law(problem: pibls.Problem, data: pibls.Data, D: float, r: float) -> pibls.Fit:
     """Fit D and the rate g(u), starting from the straight line of Fisher-KPP."""
     rate = pibls.Field("g", RANGE, degree=5, start=lambda s: r * (1 - s / assay.CAPACITY))
     unknown = {assay.D: BOUNDS[assay.D], assay.g(assay.u): rate}
     return pibls.fit(problem, data, unknown, start={"D": D}, tol=TOL, tolerance=1e-4)
 
 
-def law_facts(fit: pibls.Fit) -> dict[str, Any]:
-    """What the page needs of an unknown law: the rate and its band too."""
+def growth_law_record(fit: pibls.Fit) -> dict[str, Any]:
+    """Return the record of a fitted growth law: that of the fit, the rate and its band."""
     s = np.linspace(*RANGE, 35)
     return {
-        **facts(fit),
+        **fit_record(fit),
         "freedom": fit.misfit.effective_parameters,
         "density": s.tolist(),
         "rate": np.round(fit.function("g", s), 7).tolist(),
     }
 
 
-def laws(chosen: list[int]) -> dict[str, Any]:
-    """The unknown law for these densities, each stored as soon as it is there."""
+def fit_growth_laws(chosen: list[int]) -> dict[str, Any]:
+    """Fit the unknown growth law for these densities; each result is stored at once."""
     stored: dict[str, Any] = json.loads(STORED.read_text())
     for cells in chosen:
         values = stored[f"{cells} fisher"]["values"]
-        fit = law_of(assay.problem(cells, law=True), assay.data(cells), values["D"], values["r"])
-        stored[f"{cells} law"] = law_facts(fit)
+        fit = fit_growth_law(assay.problem(cells, law=True), assay.data(cells), values["D"], values["r"])
+        stored[f"{cells} law"] = growth_law_record(fit)
         print(fit.summary(), flush=True)
         STORED.write_text(json.dumps(stored) + "\n")
     return stored
 
 
-def twins(seeds: int = 3, cells: int = 10_000) -> dict[str, Any]:
-    """Synthetic data at the places, times and noise of one experiment, from laws that are known."""
+def fit_synthetic_data(seeds: int = 3, cells: int = 10_000) -> dict[str, Any]:
+    """Fit synthetic data of known growth laws, with the positions, times and noise of one experiment."""
     stored: dict[str, Any] = json.loads(STORED.read_text())
     like, sigma = assay.data(cells), stored[f"{cells} fisher"]["sigma"]
     problem = assay.problem(cells, law=True)
     rows = []
-    for name, law in TWINS.items():
+    for name, law in SYNTHETIC_LAWS.items():
         true = problem.at({assay.D: 400.0}).at({assay.g(assay.u): law})
         exact = pibls.solve(true, tol=1e-4)(*like.X.T)
         for seed in range(seeds):
             noise = np.random.default_rng((3, seed)).standard_normal(len(like))
             data = pibls.Data(assay.u, dict(zip(like.coordinates, like.X.T)), exact + sigma * noise)
-            fit = law_of(problem, data, 600.0, 0.04)
+            fit = fit_growth_law(problem, data, 600.0, 0.04)
             low, high = np.quantile(exact, [0.02, 0.98])
             s = np.linspace(float(low), float(high), 41)
             value, low, high = fit.function("g", s)
@@ -111,8 +111,8 @@ def twins(seeds: int = 3, cells: int = 10_000) -> dict[str, Any]:
     return stored
 
 
-def facts(fit: pibls.Fit) -> dict[str, Any]:
-    """What the page needs of a fit."""
+def fit_record(fit: pibls.Fit) -> dict[str, Any]:
+    """Return the values of a fit that the page shows, for JSON."""
     return {
         "values": {str(k): v for k, v in fit.values.items()},
         "std": {str(k): v for k, v in fit.std.items()},
@@ -129,7 +129,7 @@ def facts(fit: pibls.Fit) -> dict[str, Any]:
 
 
 def curves(fit: pibls.Fit) -> dict[str, Any]:
-    """Value and band along x at each time."""
+    """Return value and confidence band along x at each time."""
     xs = np.linspace(75, 1875, 73)
     times = [12.0, 24.0, 36.0, 48.0]
     found = {f"{s:g}": np.array(fit.band(assay.u, {assay.x: xs, assay.t: s})) for s in times}
@@ -137,15 +137,15 @@ def curves(fit: pibls.Fit) -> dict[str, Any]:
 
 
 def run(chosen: list[int], kinds: tuple[bool, ...] = (False, True)) -> dict[str, Any]:
-    """The fits, each stored as soon as it is there; a fit that is stored is where the next one begins."""
+    """Run the fits, starting from stored values where there are any; each result is stored at once."""
     stored: dict[str, Any] = json.loads(STORED.read_text()) if STORED.exists() else {}
     for crowding in kinds:
         for cells in chosen:
             key = f"{cells} {'crowding' if crowding else 'fisher'}"
             before = stored.get(key, {}).get("values")
             plain = {**stored.get(f"{cells} fisher", {}).get("values", {}), "E": 0.0}
-            fit = fitted(cells, crowding=crowding, start=before or (plain if crowding else None))
-            stored[key] = facts(fit)
+            fit = fit_model(cells, crowding=crowding, start=before or (plain if crowding else None))
+            stored[key] = fit_record(fit)
             if not crowding:
                 stored[f"{cells} curves"] = curves(fit)
             print(key, stored[key]["values"], flush=True)
@@ -153,8 +153,8 @@ def run(chosen: list[int], kinds: tuple[bool, ...] = (False, True)) -> dict[str,
     return stored
 
 
-def table(stored: dict[str, Any]) -> str:
-    """Fisher-KPP beside the published values."""
+def fisher_table(stored: dict[str, Any]) -> str:
+    """Return the table of Fisher-KPP parameters beside the published values."""
     lines = [
         "| cells | D, µm²/h | 95 % | published | r, 1/h | 95 % | published | runs test p |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -173,7 +173,7 @@ def table(stored: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def models(stored: dict[str, Any]) -> str:
+def diffusion_table(stored: dict[str, Any]) -> str:
     """Return the table of density-dependent diffusion, D + E u/K; Fisher-KPP is E = 0."""
     from scipy import special
 
@@ -225,7 +225,7 @@ def law_table(stored: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def verdict(stored: dict[str, Any]) -> str:
+def model_selection_text(stored: dict[str, Any]) -> str:
     """Return which model the data support, as a text from the three tables."""
     import textwrap
 
@@ -243,12 +243,14 @@ def verdict(stored: dict[str, Any]) -> str:
         "crowding": "density-dependent diffusion",
         "law": "the unknown growth law",
     }
-    said = [f"{names[m]} at {', '.join(f'{c:,}' for c in cells)} cells" for m, cells in best.items() if cells]
-    alike = f" At {', '.join(f'{c:,}' for c in tied)} cells the next best is within 4." if tied else ""
+    preferred = [
+        f"{names[m]} at {', '.join(f'{c:,}' for c in cells)} cells" for m, cells in best.items() if cells
+    ]
+    tie = f" At {', '.join(f'{c:,}' for c in tied)} cells the next best is within 4." if tied else ""
     runs = [sum(stored[f"{c} {m}"]["runs"] > 0.01 for c in there) for m in MODELS]
     spread = [stored[f"{c} law"]["values"]["D"] / stored[f"{c} fisher"]["values"]["D"] for c in there]
     text = (
-        f"AIC prefers {' and '.join(said)}.{alike} The residuals pass the runs test (p above 0.01) at "
+        f"AIC prefers {' and '.join(preferred)}.{tie} The residuals pass the runs test (p above 0.01) at "
         f"{runs[0]} of {len(there)} densities for Fisher-KPP, at {runs[1]} for density-dependent diffusion, "
         f"and at {runs[2]} for the unknown law. With the unknown law D is {min(spread):.1f} to "
         f"{max(spread):.1f} times that of Fisher-KPP. Hence these data do not determine the diffusivity "
@@ -257,7 +259,7 @@ def verdict(stored: dict[str, Any]) -> str:
     return textwrap.fill(text, 115)
 
 
-def twin_table(stored: dict[str, Any]) -> str:
+def synthetic_table(stored: dict[str, Any]) -> str:
     """Return how often the band contained the law of synthetic data."""
     lines = ["| law | points in the 95 % band | D in its interval |", "| --- | --- | --- |"]
     rows = stored.get("twins", [])
@@ -265,15 +267,15 @@ def twin_table(stored: dict[str, Any]) -> str:
         return "Not measured yet."
     for name in dict.fromkeys(r["law"] for r in rows):
         mine = [r for r in rows if r["law"] == name]
-        held = sum(r["D"][0] <= r["true"] <= r["D"][1] for r in mine)
+        covered = sum(r["D"][0] <= r["true"] <= r["D"][1] for r in mine)
         shares = ", ".join(f"{r['inside']:.0%}" for r in mine)
-        lines.append(f"| {TITLES[name]} | {shares} | {held} of {len(mine)} |")
-    whole = np.mean([r["inside"] for r in rows])
-    return "\n".join([*lines, "", f"{whole:.0%} of all points lie in the band."])
+        lines.append(f"| {TITLES[name]} | {shares} | {covered} of {len(mine)} |")
+    overall = np.mean([r["inside"] for r in rows])
+    return "\n".join([*lines, "", f"{overall:.0%} of all points lie in the band."])
 
 
 def draw_laws(stored: dict[str, Any]) -> None:
-    """g(u) with its band for the six densities, beside r (1 - u/K)."""
+    """Draw g(u) with its band for the six densities, beside r (1 - u/K)."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -305,8 +307,8 @@ def draw_laws(stored: dict[str, Any]) -> None:
 COLOURS = {0.0: "0.35", 12.0: "C0", 24.0: "C1", 36.0: "C2", 48.0: "C3"}
 
 
-def points(axis: Any, cells: int, times: tuple[float, ...], alpha: float = 0.55) -> None:
-    """The three replicates as dots, a colour for each time."""
+def draw_replicates(axis: Any, cells: int, times: tuple[float, ...], alpha: float = 0.55) -> None:
+    """Draw the three replicates as dots, one colour per time."""
     rows = assay.experiment(cells)
     for s in times:
         part = rows[rows[:, 1] == s]
@@ -314,14 +316,15 @@ def points(axis: Any, cells: int, times: tuple[float, ...], alpha: float = 0.55)
             axis.plot(part[:, 0], 1e3 * replicate, ".", ms=2.8, color=COLOURS[s], alpha=alpha)
 
 
-def initial(cells: int, x: Any) -> Any:
+def initial_values(cells: int, x: Any) -> Any:
+    """Return the initial density at x."""
     import sympy as sp
 
     return sp.lambdify(assay.x, assay.initial_density(cells))(x)
 
 
-def key(figure: Any, times: tuple[float, ...], band: str, line: str) -> None:
-    """One legend for all panels: colours of the times, dots, lines and bands."""
+def add_legend(figure: Any, times: tuple[float, ...], band: str, line: str) -> None:
+    """Add one legend for all panels: colours of the times, dots, lines and bands."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -334,8 +337,8 @@ def key(figure: Any, times: tuple[float, ...], band: str, line: str) -> None:
     )
 
 
-def draw_predictions(held: dict[str, Any]) -> None:
-    """Fitted to 12 and 24 h: prediction and band at 36 and 48 h beside the measurements."""
+def draw_predictions(holdout: dict[str, Any]) -> None:
+    """Draw predictions and bands at 36 and 48 h, fitted to 12 and 24 h, beside the measurements."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -343,11 +346,11 @@ def draw_predictions(held: dict[str, Any]) -> None:
 
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.8), sharex=True, sharey=True, layout="constrained")
     for k, (axis, cells) in enumerate(zip(axes.ravel(), assay.INITIAL_CELLS, strict=True)):
-        found, x = held[f"{cells}"]["fisher"]["times"], assay.experiment(cells)
+        found, x = holdout[f"{cells}"]["fisher"]["times"], assay.experiment(cells)
         x = x[x[:, 1] == 0, 0]
         inside = []
         for s in (36.0, 48.0):
-            points(axis, cells, (s,))
+            draw_replicates(axis, cells, (s,))
             value, low, high = 1e3 * np.array(found[f"{s:g}"]["curve"])
             axis.plot(x, value, color=COLOURS[s], lw=1.5)
             axis.fill_between(x, low, high, color=COLOURS[s], alpha=0.2, lw=0)
@@ -357,7 +360,7 @@ def draw_predictions(held: dict[str, Any]) -> None:
         axis.set_title(f"({chr(97 + k)})  {cells:,} cells", fontsize=10, loc="left")
         axis.text(0.02, 0.98, "\n".join(inside), transform=axis.transAxes, va="top", fontsize=8)
     axes[0, 0].set_ylim(0, 2.5)
-    key(figure, (36.0, 48.0), "95 % prediction band of a measurement", "predicted from 12 and 24 h")
+    add_legend(figure, (36.0, 48.0), "95 % prediction band of a measurement", "predicted from 12 and 24 h")
     for axis in axes[-1]:
         axis.set_xlabel("x, µm")
     for axis in axes[:, 0]:
@@ -367,7 +370,7 @@ def draw_predictions(held: dict[str, Any]) -> None:
 
 
 def draw(stored: dict[str, Any]) -> None:
-    """Data, fit and band at each time, for the six densities."""
+    """Draw data, fit and band at each time for the six densities."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -376,9 +379,9 @@ def draw(stored: dict[str, Any]) -> None:
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.8), sharex=True, sharey=True, layout="constrained")
     for k, (axis, cells) in enumerate(zip(axes.ravel(), assay.INITIAL_CELLS, strict=True)):
         found = stored[f"{cells} curves"]
-        points(axis, cells, (0.0, *assay.TIMES))
+        draw_replicates(axis, cells, (0.0, *assay.TIMES))
         fine = np.linspace(75, 1875, 361)
-        axis.plot(fine, 1e3 * initial(cells, fine), color=COLOURS[0.0], lw=1.2)
+        axis.plot(fine, 1e3 * initial_values(cells, fine), color=COLOURS[0.0], lw=1.2)
         for s in assay.TIMES:
             value, low, high = 1e3 * np.array(found[f"{s:g}"])
             axis.plot(found["x"], value, color=COLOURS[s], lw=1.5)
@@ -387,7 +390,7 @@ def draw(stored: dict[str, Any]) -> None:
         axis.set_title(
             f"({chr(97 + k)})  {cells:,} cells: D = {D:.0f} µm²/h, r = {r:.3f} /h", fontsize=10, loc="left"
         )
-    key(figure, (0.0, *assay.TIMES), "95 % band of the mean", "fit; at 0 h the initial state")
+    add_legend(figure, (0.0, *assay.TIMES), "95 % band of the mean", "fit; at 0 h the initial state")
     for axis in axes[-1]:
         axis.set_xlabel("x, µm")
     for axis in axes[:, 0]:
@@ -399,19 +402,19 @@ def draw(stored: dict[str, Any]) -> None:
 def page(stored: dict[str, Any]) -> str:
     """Return the page with its tables replaced."""
     text = PAGE.read_text(encoding="utf-8")
-    parts = {"fisher": table(stored), "models": models(stored), "laws": law_table(stored)}
-    parts |= {"verdict": verdict(stored), "twins": twin_table(stored)}
-    return replaced(text, parts)
+    parts = {"fisher": fisher_table(stored), "models": diffusion_table(stored), "laws": law_table(stored)}
+    parts |= {"verdict": model_selection_text(stored), "twins": synthetic_table(stored)}
+    return replace_sections(text, parts)
 
 
-def replaced(text: str, parts: dict[str, str]) -> str:
+def replace_sections(text: str, parts: dict[str, str]) -> str:
     """Return the text with new contents between each pair of marks."""
-    for name, made in parts.items():
+    for name, content in parts.items():
         if f"<!-- {name} -->\n" not in text:
             raise ValueError(f"{PAGE.name} has no mark {name}")
         before, begin, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
-        text = f"{before}{begin}{made}\n{end}{after}"
+        text = f"{before}{begin}{content}\n{end}{after}"
     return text
 
 
@@ -419,15 +422,15 @@ def main(*arguments: str) -> None:
     if "--page" in arguments:
         stored = json.loads(STORED.read_text())
     elif "--twin" in arguments:
-        stored = twins()
+        stored = fit_synthetic_data()
     else:
         chosen = [int(a) for a in arguments if a.isdigit()] or list(assay.INITIAL_CELLS)
         if "--law" not in arguments:
             run(chosen)
-        stored = laws(chosen)
+        stored = fit_growth_laws(chosen)
     draw(stored)
     draw_laws(stored)
-    draw_predictions(json.loads(HELD.read_text())["time"])
+    draw_predictions(json.loads(HOLDOUT.read_text())["time"])
     PAGE.write_text(page(stored), encoding="utf-8")
 
 

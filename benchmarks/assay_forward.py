@@ -2,9 +2,8 @@
 
     python -m benchmarks.assay_forward        # six densities, about a minute
 
-Three solutions of each density are compared with a reference by finite differences and with the measured
-replicates:
-the published settings in µm and hours, the same settings in scaled units, and no settings.
+Three solutions of each density are compared with a finite-difference reference and with the measured
+replicates: the published settings in µm and hours, the same settings in scaled units, and no settings.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from pibls.nonlinear.protocol import Equations, Outcome, cost_of, linear_start
 
 STORED = Path(__file__).resolve().parents[1] / "docs" / "data" / "assay_forward.json"
 UNITS = {"published": (1.0, 1.0, 1.0), "scaled units": (975.0, 24.0, assay.CAPACITY)}
-"""As published; half of the domain's length, half of the time, and the carrying capacity."""
+"""Units (length, time, density): as published, and half the length, half the duration, the capacity."""
 _CELLS = 1560
-"""Intervals of the reference, 1.25 µm each; 780 give the same to 1e-5 of the maximum."""
+"""Intervals of the reference, 1.25 µm each; with 780 it changes by 1e-5 of the maximum."""
 
 
 def reference(cells: int, intervals: int = _CELLS) -> tuple[Array, Array]:
-    """x in µm and u(x, t) at t = 0, 12, …, 48 h by second differences in x and BDF in t."""
+    """Return x in µm and u(x, t) at t = 0, 12, …, 48 h by central differences in x and LSODA in t."""
     D, r = assay.PUBLISHED[cells]
     x = np.linspace(0.0, 1950.0, intervals + 1)
     rows = assay.all_strips()
@@ -55,7 +54,7 @@ def reference(cells: int, intervals: int = _CELLS) -> tuple[Array, Array]:
 
 @dataclass
 class Recording:
-    """A nonlinear method, and ½‖r‖² of u = 0, of the linearised problem's minimum and of its end."""
+    """A nonlinear method that records ½‖r‖² at u = 0, at the linearised minimum and at its end."""
 
     method: Any
     losses: dict[str, float] = field(default_factory=dict)
@@ -72,19 +71,19 @@ class Recording:
         return outcome
 
 
-def measured(cells: int, name: str) -> dict[str, Any]:
-    """One solution beside the reference and the data."""
+def measure(cells: int, name: str) -> dict[str, Any]:
+    """Return status, time and errors of one solution against the reference and the data."""
     case = assay.forward(cells, UNITS.get(name, UNITS["scaled units"]))
     settings: dict[str, Any] = {"tol": 1e-2}
     recording = Recording(case.settings["method"])
     if name in UNITS:
         settings = {**case.settings, "method": recording}
     length, hours, density = case.units
-    begin = time.process_time()
+    start_time = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
         solution = pibls.solve(case.problem, **settings)
-    seconds = time.process_time() - begin
+    seconds = time.process_time() - start_time
 
     def u(x: Array, t: float) -> Array:
         return density * np.asarray(solution(x / length, np.full(len(x), t / hours)))
@@ -110,7 +109,7 @@ def measured(cells: int, name: str) -> dict[str, Any]:
 def main() -> None:
     stored: dict[str, Any] = {}
     for cells in assay.INITIAL_CELLS:
-        stored[f"{cells}"] = {name: measured(cells, name) for name in (*UNITS, "no settings")}
+        stored[f"{cells}"] = {name: measure(cells, name) for name in (*UNITS, "no settings")}
         STORED.write_text(json.dumps(stored) + "\n")
         for name, one in stored[f"{cells}"].items():
             print(

@@ -8,8 +8,7 @@
 - ``density``: D and r on straight lines through the other five densities; only the initial state is known.
 
 A score is the root mean square of prediction minus measurement, over all replicates, divided by the scatter
-of the
-replicates about their mean at the same time. A prediction that equals the true mean has a score of 1.
+of the replicates about their mean at the same time. A prediction that equals the true mean has a score of 1.
 Coverage is the fraction of measurements inside the 95 % prediction band.
 """
 
@@ -24,12 +23,12 @@ import numpy as np
 from scipy import optimize, stats
 
 import pibls
-from benchmarks.assay import BOUNDS, HELD, TOL
+from benchmarks.assay import BOUNDS, HOLDOUT, TOL
 from benchmarks.assay import STORED as FITS
 from pibls.arrays import Array
 from pibls.cases import assay
 
-STORED = HELD
+STORED = HOLDOUT
 EARLY, LATE = assay.TIMES[:2], assay.TIMES[2:]
 LEVEL = 0.95
 _STEPS = {"D": 0.02, "r": 0.01}
@@ -37,18 +36,19 @@ _STEPS = {"D": 0.02, "r": 0.01}
 
 
 def at(cells: int, time: float, replicates: tuple[int, ...] = assay.REPLICATES) -> Array:
-    """(strips, replicates): the measured densities at one time."""
+    """Return the measured densities at one time, shape (strips, replicates)."""
     rows = assay.experiment(cells)
     return assay.densities(rows[rows[:, 1] == time], replicates)
 
 
 def positions(cells: int) -> Array:
+    """Return the x of the strips."""
     rows = assay.experiment(cells)
     return np.asarray(rows[rows[:, 1] == 0, 0])
 
 
 def scatter(cells: int, time: float) -> float:
-    """The standard deviation of a replicate about the mean of all three, pooled over the strips."""
+    """Return the standard deviation of a replicate about the mean of all three, pooled over the strips."""
     return float(np.sqrt(at(cells, time).var(axis=1, ddof=1).mean()))
 
 
@@ -57,18 +57,19 @@ def rms(difference: Array) -> float:
 
 
 def score(cells: int, time: float, value: Array, replicates: tuple[int, ...] = assay.REPLICATES) -> float:
-    """RMS of prediction minus replicates, in units of the scatter."""
+    """Return the RMS of prediction minus replicates in units of the scatter."""
     return rms(value[:, None] - at(cells, time, replicates)) / scatter(cells, time)
 
 
 def coverage(
     cells: int, time: float, low: Array, high: Array, replicates: tuple[int, ...] = assay.REPLICATES
 ) -> float:
+    """Return the fraction of measurements inside the band."""
     seen = at(cells, time, replicates)
     return float(np.mean((low[:, None] <= seen) & (seen <= high[:, None])))
 
 
-def estimated(
+def fit_subset(
     cells: int,
     times: tuple[float, ...] = assay.TIMES,
     replicates: tuple[int, ...] = assay.REPLICATES,
@@ -76,7 +77,7 @@ def estimated(
     crowding: bool = False,
     start: dict[str, float] | None = None,
 ) -> pibls.Fit:
-    """D and r (and E) from a part of the data."""
+    """Fit D and r (and E) to a part of the data."""
     problem = assay.problem(cells, crowding=crowding, replicates=replicates)
     unknown = {k: BOUNDS[k] for k in problem.parameters if k in BOUNDS}
     data = assay.data(cells, times=times, replicates=replicates)
@@ -84,6 +85,7 @@ def estimated(
 
 
 def parameters(fit: pibls.Fit) -> dict[str, Any]:
+    """Return values, standard deviations and σ of a fit, for JSON."""
     return {
         "values": {str(k): v for k, v in fit.values.items()},
         "std": {str(k): v for k, v in fit.std.items()},
@@ -92,12 +94,14 @@ def parameters(fit: pibls.Fit) -> dict[str, Any]:
 
 
 def band(fit: pibls.Fit, cells: int, time: float) -> tuple[Array, Array, Array]:
-    """The prediction for a measurement: value, lower and upper end of its 95 % band."""
+    """Return the prediction for a measurement: value, lower and upper end of its 95 % band."""
     return fit.band(assay.u, {assay.x: positions(cells), assay.t: time}, LEVEL, noise=True)
 
 
-def judged(fit: pibls.Fit, cells: int, times: tuple[float, ...], held: tuple[int, ...]) -> dict[str, Any]:
-    """Score, coverage and bias at each time."""
+def prediction_scores(
+    fit: pibls.Fit, cells: int, times: tuple[float, ...], held: tuple[int, ...]
+) -> dict[str, Any]:
+    """Return score, coverage and bias of a prediction at each time."""
     found: dict[str, Any] = {}
     for time in times:
         value, low, high = band(fit, cells, time)
@@ -112,13 +116,13 @@ def judged(fit: pibls.Fit, cells: int, times: tuple[float, ...], held: tuple[int
 
 
 def logistic(u0: Array, r: float, time: float) -> Array:
-    """Growth without spreading, strip by strip: the solution of u' = r u (1 - u/K)."""
+    """Return the solution of u' = r u (1 - u/K), growth without migration, strip by strip."""
     grown = u0 * np.exp(r * time)
     return np.asarray(grown / (1 + (grown - u0) / assay.CAPACITY))
 
 
 def growth_alone(cells: int) -> float:
-    """r of growth without spreading, from 12 and 24 h."""
+    """Return r of growth without migration, fitted to 12 and 24 h."""
     u0 = at(cells, 0.0).mean(axis=1)
 
     def squares(r: float) -> float:
@@ -128,10 +132,10 @@ def growth_alone(cells: int) -> float:
 
 
 def baselines(cells: int, fit_of_all: dict[str, Any]) -> dict[str, Any]:
-    """Scores of what needs no equation, of growth alone, and of the fit that has seen these times."""
+    """Return scores of extrapolation, of growth without migration, and of the fit to all times."""
     u0, r = at(cells, 0.0).mean(axis=1), growth_alone(cells)
     last, before = at(cells, EARLY[1]).mean(axis=1), at(cells, EARLY[0]).mean(axis=1)
-    seen = solved(cells, fit_of_all["D"], fit_of_all["r"])
+    seen = solution_at_strips(cells, fit_of_all["D"], fit_of_all["r"])
     found = {}
     for s in LATE:
         line = last + (last - before) * (s - EARLY[1]) / (EARLY[1] - EARLY[0])
@@ -144,8 +148,8 @@ def baselines(cells: int, fit_of_all: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def solved(cells: int, D: float, r: float) -> Callable[[float], Array]:
-    """u at the strips, as a function of time, for given parameters."""
+def solution_at_strips(cells: int, D: float, r: float) -> Callable[[float], Array]:
+    """Return u at the strips as a function of time, for given parameters."""
     solution = pibls.solve(assay.problem(cells).at({assay.D: D, assay.r: r}), tol=TOL)
     where = positions(cells)
     return lambda time: np.asarray(solution(where, np.full(len(where), time)))
@@ -153,38 +157,40 @@ def solved(cells: int, D: float, r: float) -> Callable[[float], Array]:
 
 def by_time(cells: int, fits: dict[str, Any]) -> dict[str, Any]:
     """Fit on 12 and 24 h, predict 36 and 48 h."""
-    plain = estimated(cells, EARLY, start=fits[f"{cells} fisher"]["values"])
+    plain = fit_subset(cells, EARLY, start=fits[f"{cells} fisher"]["values"])
     return {
-        "fisher": {**parameters(plain), "times": judged(plain, cells, LATE, assay.REPLICATES)},
+        "fisher": {**parameters(plain), "times": prediction_scores(plain, cells, LATE, assay.REPLICATES)},
         "baselines": baselines(cells, fits[f"{cells} fisher"]["values"]),
         "scatter": {f"{s:g}": scatter(cells, s) for s in (0.0, *assay.TIMES)},
     }
 
 
 def with_crowding(cells: int, fits: dict[str, Any]) -> dict[str, Any]:
-    """The same with D + E u/K; where the fit fails, its message."""
+    """As by_time with D + E u/K; the message if the fit fails."""
     try:
-        fit = estimated(cells, EARLY, crowding=True, start=fits[f"{cells} crowding"]["values"])
+        fit = fit_subset(cells, EARLY, crowding=True, start=fits[f"{cells} crowding"]["values"])
     except pibls.ProblemError as reason:
         return {"failed": str(reason)}
-    return {**parameters(fit), "times": judged(fit, cells, LATE, assay.REPLICATES)}
+    return {**parameters(fit), "times": prediction_scores(fit, cells, LATE, assay.REPLICATES)}
 
 
 def by_replicate(cells: int, fits: dict[str, Any]) -> dict[str, Any]:
-    """Fit on two replicates, predict the third; the mean of the two at the same time beside it."""
+    """Fit two replicates and predict the third; compare with the mean of the two at the same time."""
     found = {}
     for out in assay.REPLICATES:
         kept = tuple(i for i in assay.REPLICATES if i != out)
-        fit = estimated(cells, replicates=kept, start=fits[f"{cells} fisher"]["values"])
+        fit = fit_subset(cells, replicates=kept, start=fits[f"{cells} fisher"]["values"])
         means = {f"{s:g}": score(cells, s, at(cells, s, kept).mean(axis=1), (out,)) for s in assay.TIMES}
         found[f"{out}"] = {
-            **parameters(fit), "times": judged(fit, cells, assay.TIMES, (out,)), "other two": means,
-        }  # fmt: skip
+            **parameters(fit),
+            "times": prediction_scores(fit, cells, assay.TIMES, (out,)),
+            "other two": means,
+        }
     return found
 
 
 def line_through(cells: int, fits: dict[str, Any], name: str) -> tuple[float, float]:
-    """A parameter on the straight line through the other five densities, and half its 95 % interval."""
+    """Return a parameter by linear regression over the other five densities, and half its 95 % interval."""
     others = np.array([c for c in assay.INITIAL_CELLS if c != cells], dtype=float)
     values = np.array([fits[f"{int(c)} fisher"]["values"][name] for c in others])
     line = stats.linregress(others, values)
@@ -196,17 +202,20 @@ def line_through(cells: int, fits: dict[str, Any], name: str) -> tuple[float, fl
 
 
 def by_density(cells: int, fits: dict[str, Any]) -> dict[str, Any]:
-    """Parameters from the other five densities; the initial state is that of the sixth."""
+    """Predict one density with parameters of the other five and its own initial state."""
     values = {name: line_through(cells, fits, name) for name in _STEPS}
     D, r = values["D"][0], values["r"][0]
     sigma = rms(np.array([fits[f"{c} fisher"]["sigma"] for c in assay.INITIAL_CELLS if c != cells]))
-    u, own = solved(cells, D, r), solved(cells, *fits[f"{cells} fisher"]["values"].values())
+    u, own = (
+        solution_at_strips(cells, D, r),
+        solution_at_strips(cells, *fits[f"{cells} fisher"]["values"].values()),
+    )
     sides = {
-        "D": [solved(cells, D * (1 + s), r) for s in (_STEPS["D"], -_STEPS["D"])],
-        "r": [solved(cells, D, r * (1 + s)) for s in (_STEPS["r"], -_STEPS["r"])],
+        "D": [solution_at_strips(cells, D * (1 + s), r) for s in (_STEPS["D"], -_STEPS["D"])],
+        "r": [solution_at_strips(cells, D, r * (1 + s)) for s in (_STEPS["r"], -_STEPS["r"])],
     }
     nearest = {
-        f"{n}": solved(cells, *fits[f"{n} fisher"]["values"].values())
+        f"{n}": solution_at_strips(cells, *fits[f"{n} fisher"]["values"].values())
         for n in (cells - 2000, cells + 2000)
         if n in assay.INITIAL_CELLS
     }

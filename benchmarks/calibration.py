@@ -1,4 +1,4 @@
-"""Does the error estimate hold? True error against estimate over many problems, seeds and tolerances.
+"""Calibration of the error estimate: true error against estimate over many problems, seeds, tolerances.
 
     python benchmarks/calibration.py [--seeds 5]
 
@@ -31,11 +31,11 @@ FIGURE = ROOT / "docs/figures/calibration.png"
 
 
 def paper_cases() -> list[Known]:
-    """The eleven, in the same form; their exact solutions are NumPy functions."""
-    return [Paper(c.name, "paper", c.problem, {c.problem.unknowns[0]: c}) for c in pibls.cases.values()]
+    """Return the eleven cases of the paper as `Known` problems; their exact solutions are NumPy functions."""
+    return [PaperCase(c.name, "paper", c.problem, {c.problem.unknowns[0]: c}) for c in pibls.cases.values()]
 
 
-class Paper(Known):
+class PaperCase(Known):
     """A case of the paper."""
 
     def error(self, solution: Any, n: int = 3000) -> tuple[float, float]:
@@ -44,8 +44,8 @@ class Paper(Known):
         return float(np.abs(solution(*X.T) - exact).max()), float(np.abs(exact).max())
 
 
-def singular() -> Known:
-    """-Δu = 1 on the square, u = 0 on its sides: r² log r at the corners, as users will bring it."""
+def square_torsion() -> Known:
+    """Return -Δu = 1 on the unit square, u = 0 on its sides: u has r² log r singularities at the corners."""
     x, y = sp.symbols("x y")
     u = sp.Function("u")(x, y)
     problem = pibls.Problem(
@@ -57,7 +57,7 @@ def singular() -> Known:
 
 
 def torsion(x: Any, y: Any) -> Any:
-    """Its series along the axis in which the terms fall fast: 60 along the other one were off by 3e-6."""
+    """Return its Fourier series along the axis of fast decay (60 terms along the other axis: error 3e-6)."""
     from_x, from_y = np.minimum(x, 1 - x), np.minimum(y, 1 - y)
     near, far = np.minimum(from_x, from_y), np.maximum(from_x, from_y)
     a = np.pi * np.arange(1, 8000, 2)[:, None]
@@ -66,7 +66,7 @@ def torsion(x: Any, y: Any) -> Any:
 
 
 def run(problems: list[Known], seeds: range, max_nodes: int = 1500) -> list[dict[str, Any]]:
-    """One record per problem, seed and tolerance."""
+    """Return one record per problem, seed and tolerance."""
     out = []
     for known in problems:
         for tol in TOLERANCES:
@@ -92,7 +92,7 @@ def run(problems: list[Known], seeds: range, max_nodes: int = 1500) -> list[dict
 
 
 def summary(records: list[dict[str, Any]]) -> dict[str, float]:
-    """The figures of merit."""
+    """Return how often the estimate holds, its median ratio to the true error, and the median time."""
     true = np.array([r["true"] for r in records])
     estimate = np.array([r["estimate"] for r in records])
     tol = np.array([r["tol"] for r in records])
@@ -109,7 +109,7 @@ def summary(records: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def draw(records: list[dict[str, Any]], path: Path) -> None:
-    """Estimate against true error; points below the diagonal are misses."""
+    """Draw the estimate against the true error; in points below the diagonal the estimate fails."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -147,10 +147,10 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds")
     arguments = parser.parse_args()
     with threads(1):
-        records = run([*paper_cases(), *all_problems(), singular()], range(arguments.seeds))
+        records = run([*paper_cases(), *all_problems(), square_torsion()], range(arguments.seeds))
     DATA.parent.mkdir(parents=True, exist_ok=True)
     DATA.write_text("[\n" + ",\n".join(json.dumps(r) for r in records) + "\n]\n")
     draw(records, FIGURE)

@@ -1,11 +1,10 @@
-"""Milliseconds of `pibls.solve(problem, tol=1e-13)` in a fresh process and again: docs/data/cold_warm.json.
+"""CPU time of the first and of later `pibls.solve(problem, tol=1e-13)`: docs/data/cold_warm.json.
 
     python -m benchmarks.cold_warm          # eleven processes, a minute
 
 ``cold``: the first solve of a process that has imported pibls and built the problem; it imports the solver
-and
-fills the caches of SymPy. ``warm``: the median of five further solves of the same problem with other seeds.
-``start``: importing pibls and stating the problem. Processor time of one thread.
+and fills the caches of SymPy. ``warm``: the median of five further solves of the same problem with other
+seeds. ``start``: importing pibls and building the problem. One thread.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ TOLERANCE = 1e-13
 WARM = 5
 
 
-def measured(name: str) -> dict[str, Any]:
-    """All of one case, in this process, which must be a fresh one."""
+def measure(name: str) -> dict[str, Any]:
+    """Measure one case in this process, which must be a new one."""
     began = time.process_time()
     import pibls
 
@@ -50,17 +49,17 @@ def read() -> dict[str, Any]:
     return found
 
 
-def main(words: list[str]) -> None:
-    if words[:1] == ["--here"]:
-        print(json.dumps(measured(words[1])))
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["--here"]:
+        print(json.dumps(measure(arguments[1])))
         return
     stored = read() if STORED.exists() else {}
-    for name in words or [f"TC-{i}" for i in range(1, 12)]:
-        told = subprocess.run(
+    for name in arguments or [f"TC-{i}" for i in range(1, 12)]:
+        process = subprocess.run(
             [sys.executable, "-m", "benchmarks.cold_warm", "--here", name],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        stored[name] = json.loads(told.stdout.splitlines()[-1])
+        stored[name] = json.loads(process.stdout.splitlines()[-1])
         STORED.write_text(json.dumps(stored, indent=1) + "\n")
         print(name, {k: f"{1000 * stored[name][k]:.0f} ms" for k in ("start", "cold", "warm")}, flush=True)
 

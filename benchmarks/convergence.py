@@ -1,14 +1,15 @@
-r"""‖u - u_N‖_{H^k}² = mean over Ω of Σ_{|α|≤k} |∂^α(u - u_N)|², k = 1, 2: convergence against the width N.
+r"""Convergence of the bases in H¹ and H² against their width N.
 
-The paper proves that the broad basis approximates any u of H^k arbitrarily well. Here is how fast: three
-smooth problems and one whose solution |x - 1/3|^{7/2} cos y lies in H^s only for s < 4, for the broad
-tanh basis at a fixed scale (three quarters feature, one quarter enhancement nodes), for waves at the
-scale-width rule and, on the rough solution, for the broad basis at a scale that grows as N^{1/2}.
-Derivatives are exact on both sides, errors are relative to ‖u‖_{H^k} and taken on points that were not
-fitted; medians of three seeds.
+‖u - u_N‖_{H^k}² = mean over Ω of Σ_{|α|≤k} |∂^α(u - u_N)|², k = 1, 2. The paper proves that the broad basis
+approximates any u of H^k arbitrarily well; here the rates are measured. The problems are three with smooth
+solutions and one whose solution |x - 1/3|^{7/2} cos y lies in H^s only for s < 4. The bases are the broad
+tanh basis at a fixed scale (three quarters feature, one quarter enhancement nodes), random Fourier features
+at the scale of `scale_for` and, for the nonsmooth solution, the broad basis at a scale proportional to
+N^{1/2}. Derivatives are exact, errors are relative to ‖u‖_{H^k} and measured on points that were not fitted;
+medians of three seeds.
 
     python benchmarks/convergence.py            # measure (about 3 minutes) and draw
-    python benchmarks/convergence.py --draw     # draw again what was measured
+    python benchmarks/convergence.py --draw     # draw the stored results
 """
 
 from __future__ import annotations
@@ -40,19 +41,19 @@ DATA = ROOT / "docs/data/convergence.json"
 FIGURE = ROOT / "docs/figures/convergence.png"
 SEEDS = range(3)
 _POINTS = 2000
-_FLOOR = 1e-11  # of a relative error, above which a smooth solution's decay is fitted
+_ROUNDING_LEVEL = 1e-11  # relative error above which the decay of a smooth solution is fitted
 x, y = sp.symbols("x y")
 
 
 @dataclass(frozen=True)
 class Study:
-    """A problem with its exact solution in SymPy, and what is varied."""
+    """A problem with its exact solution in SymPy, and the bases and widths to measure."""
 
     title: str
     problem: pibls.Problem
     exact: Any
     scale: float
-    """R of the broad basis, the same at every width."""
+    """Scale R of the broad basis, the same at every width."""
     widths: tuple[int, ...]
     smoothness: float = math.inf
     """The solution lies in H^s for all s below this."""
@@ -60,7 +61,7 @@ class Study:
 
 
 def studies() -> dict[str, Study]:
-    """Three of the paper's cases, and Poisson's equation with a solution of limited smoothness."""
+    """Return three cases of the paper and Poisson's equation with a solution of limited smoothness."""
     plane = (32, 64, 128, 256, 512, 1024)
     return {
         "TC-3": _of_case("TC-3", tc3, (8, 12, 16, 24, 32, 48, 64, 96, 128, 256)),
@@ -94,7 +95,7 @@ def _of_case(name: str, exact: Any, widths: tuple[int, ...]) -> Study:
 
 
 def rough(widths: tuple[int, ...]) -> Study:
-    """Δu = f on the unit square with u = |x - 1/3|^{7/2} cos y."""
+    """Return the study of Δu = f on the unit square with u = |x - 1/3|^{7/2} cos y."""
     u = sp.Function("u")(x, y)
     # (s²)^{7/4} is |s|^{7/2} without the sign functions that SymPy would differentiate, were x real.
     exact = ((x - sp.Rational(1, 3)) ** 2) ** sp.Rational(7, 4) * sp.cos(y)
@@ -119,22 +120,22 @@ def growing(study: Study, nodes: int) -> pibls.Broad:
     return replace(broad(study, nodes), scale=factor * study.scale)
 
 
-def waves(study: Study, nodes: int) -> pibls.Waves:
+def random_features(study: Study, nodes: int) -> pibls.Waves:
     return pibls.Waves(nodes, scale_for("waves", nodes, len(study.problem.coordinates)))
 
 
 FAMILIES: dict[str, Callable[[Study, int], BasisSpec]] = {
     "broad": broad,
     "growing": growing,
-    "waves": waves,
+    "waves": random_features,
 }
 
 
 def points(study: Study, nodes: int) -> pibls.Points | None:
-    """6 N inside in the plane, so that what is seen is how well N functions can do, not the points.
+    """Return the points: 6 N inside in two dimensions, so that the error depends on N and not on the points.
 
-    With the automatic solver's 2.5 N, what a rough solution leaves over grows near the edges: the
-    error in H² is then two to four times larger.
+    With the 2.5 N of the automatic solver the residual of the nonsmooth solution is larger near the boundary:
+    its error in H² is two to four times larger.
     """
     if len(study.problem.coordinates) == 1:
         return None
@@ -143,7 +144,7 @@ def points(study: Study, nodes: int) -> pibls.Points | None:
 
 
 def sobolev_errors(study: Study, solution: pibls.Solution, samples: int = _POINTS) -> tuple[float, float]:
-    """Relative errors in H¹ and H², on fresh random points of the domain."""
+    """Return the relative errors in H¹ and H² on random points of the domain that were not fitted."""
     coordinates = study.problem.coordinates
     unknown = study.problem.unknowns[0]
     X = study.problem.domain.interior(samples, np.random.default_rng(20251115)).T
@@ -153,7 +154,7 @@ def sobolev_errors(study: Study, solution: pibls.Solution, samples: int = _POINT
         if order > 2:
             continue
         steps = [c for c, a in zip(coordinates, alpha, strict=True) for _ in range(a)]
-        exact = _numbers(study.exact.diff(*steps) if steps else study.exact, coordinates, X)
+        exact = _evaluate(study.exact.diff(*steps) if steps else study.exact, coordinates, X)
         found = solution.evaluate(unknown.diff(*steps) if steps else unknown, *X)
         error[order:] += np.mean((found - exact) ** 2)
         size[order:] += np.mean(exact**2)
@@ -161,13 +162,13 @@ def sobolev_errors(study: Study, solution: pibls.Solution, samples: int = _POINT
     return float(relative[1]), float(relative[2])
 
 
-def _numbers(expression: Any, coordinates: Sequence[Any], X: Array) -> Array:
+def _evaluate(expression: Any, coordinates: Sequence[Any], X: Array) -> Array:
     values = sp.lambdify(coordinates, expression, modules="numpy")(*X)
     return np.broadcast_to(np.asarray(values, dtype=float), X[0].shape)
 
 
 def measure(study: Study, widths: Sequence[int], seeds: Sequence[int]) -> dict[str, Any]:
-    """For each family a list per width of (H¹, H²) per seed."""
+    """Return the errors (H¹, H²) by family, width and seed."""
     method = pibls.GaussNewton(rounds=0, linear=pibls.RidgeQR())
     found: dict[str, list[list[tuple[float, float]]]] = {name: [] for name in study.families}
     for name in study.families:
@@ -189,22 +190,22 @@ def measure(study: Study, widths: Sequence[int], seeds: Sequence[int]) -> dict[s
 
 
 def fitted_rate(widths: Any, errors: Any, least: float = 512) -> float:
-    """r of e ~ N^{-r}, for N of at least ``least`` where that leaves two."""
+    """Return r of e ~ N^{-r}, fitted for N ≥ ``least`` if that leaves at least two widths."""
     N, e = np.asarray(widths, dtype=float), np.asarray(errors)
     keep = least <= N if np.sum(least <= N) > 1 else N > 0
     return float(-np.polyfit(np.log(N[keep]), np.log(e[keep]), 1)[0])
 
 
 def fitted_decay(widths: Any, errors: Any, dimension: int) -> float:
-    """Digits per unit of N^{1/d}: c of e ~ 10^{-c N^{1/d}}, where e is above rounding."""
+    """Return c of e ~ 10^{-c N^{1/d}}, fitted where e is above the rounding level."""
     N, e = np.asarray(widths, dtype=float), np.asarray(errors)
-    keep = e > _FLOOR
+    keep = e > _ROUNDING_LEVEL
     keep[: min(3, len(keep))] = True
     return float(-np.polyfit(N[keep] ** (1.0 / dimension), np.log10(e[keep]), 1)[0])
 
 
 def summary(data: Mapping[str, Any]) -> list[str]:
-    """One line per problem, family and norm."""
+    """Return one line per problem, family and norm."""
     lines = []
     for name, study in studies().items():
         found = data[name]
@@ -226,7 +227,7 @@ def summary(data: Mapping[str, Any]) -> list[str]:
 
 
 def draw(data: Mapping[str, Any], path: Path) -> None:
-    """A panel per problem: H¹ solid, H² dashed, a colour per family."""
+    """Draw one panel per problem: H¹ solid, H² dashed, one colour per family."""
     plt = paper_style()
     figure, axes = plt.subplots(2, 2, figsize=(9.2, 6.8), layout="constrained")
     looks = {
@@ -249,7 +250,7 @@ def draw(data: Mapping[str, Any], path: Path) -> None:
                     markerfacecolor=colour if k == 1 else "white", label=f"{label}: $H^{k}$",
                 )  # fmt: skip
         if math.isfinite(study.smoothness):
-            _slopes(ax, study, N, found["errors"])
+            _draw_rates(ax, study, N, found["errors"])
         ax.set(xscale="log", yscale="log", xlabel="width $N$ (nodes)")
         ax.set_xticks(N if len(N) < 9 else N[[0, 2, 4, 6, 8, 9]])
         ax.xaxis.set_major_formatter("{x:.0f}")
@@ -264,8 +265,8 @@ def draw(data: Mapping[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
-def _slopes(ax: Any, study: Study, N: Array, errors: Mapping[str, Any]) -> None:
-    """The rates N^{-(s-k)/d} of N functions that resolve all directions alike: H¹ below, H² above."""
+def _draw_rates(ax: Any, study: Study, N: Array, errors: Mapping[str, Any]) -> None:
+    """Draw the isotropic rates N^{-(s-k)/d}: H¹ below the curves, H² above."""
     d = len(study.problem.coordinates)
     values = np.array([np.median(np.array(runs), axis=1)[-3:] for runs in errors.values()])
     for k, edge, side in ((1, 0.4 * values[:, 0, 0].min(), -1), (2, 4.5 * values[:, 0, 1].max(), 1)):

@@ -1,7 +1,7 @@
-"""Where time and memory go: import, assembly, factorisation, for TC-5 at the published size.
+"""Time and memory of import, assembly and factorisation for TC-5 at the published size.
 
-Ratios against a peer in the same run, one thread: import against `import sympy`, assembly against
-the factorisation it feeds, peak memory against the assembled matrix.
+Ratios within the same run, one thread: import of pibls to import of sympy, assembly to factorisation, peak
+memory to the assembled matrix.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pibls.problem.forms.compilation import compile_problem
 
 
 def import_seconds(module: str, repeats: int = 7) -> float:
-    """The fastest of several imports in fresh interpreters."""
+    """Return the fastest of several imports, each in a new interpreter."""
     code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
             for _ in range(repeats)]  # fmt: skip
@@ -32,16 +32,16 @@ def import_seconds(module: str, repeats: int = 7) -> float:
 
 
 def tc5() -> dict[str, float]:
-    """Seconds of assembly and of each factorisation, and peak memory over the matrix, for TC-5."""
+    """Return seconds of assembly and of each factorisation, and peak memory per matrix size, for TC-5."""
     case = pibls.cases["TC-5"]
     settings = case.published.settings
-    lowered = compile_problem(case.problem)
+    compiled = compile_problem(case.problem)
     rng = np.random.default_rng(0)
     basis = settings["basis"].draw(box_of(case.problem.domain), rng)
-    where = place(lowered, case.problem.domain, settings["points"], rng)
-    assemble(lowered, where, basis)
-    assembly = min(timed(lambda: assemble(lowered, where, basis))[1] for _ in range(5))
-    system = assemble(lowered, where, basis)
+    points = place(compiled, case.problem.domain, settings["points"], rng)
+    assemble(compiled, points, basis)
+    assembly = min(timed(lambda: assemble(compiled, points, basis))[1] for _ in range(5))
+    system = assemble(compiled, points, basis)
     b = -system.constant
     out = {"assembly": assembly}
     for name, solver in (("gelsd", pibls.SVD()), ("pivoted QR", pibls.PivotedQR())):

@@ -1,7 +1,7 @@
-"""`Decomposed` as a user calls it, by whatever version of the library is found: seconds and error as JSON.
+"""Time and error of a solve with `Decomposed`, by the version of pibls on the path; printed as JSON.
 
-Nothing but the public interface of 0.1.0 is used, so that an older checkout can be measured beside this one
-(`benchmarks.cell_costs` does that):
+Uses only the public interface of 0.1.0, so that `benchmarks.cell_costs` can compare an older checkout with
+this one:
 
     PYTHONPATH=/path/to/checkout/src python benchmarks/decomposed.py SIDE NODES SCALE REPEATS
 """
@@ -21,11 +21,11 @@ from pibls import Decomposed, Waves
 
 x, y = sp.symbols("x y")
 u, exact = sp.Function("u")(x, y), sp.sin(12 * x + 3 * y) * sp.exp(x * y)
-_ROWS, _EDGE = 2, 18  # points for each function, and on the edge of a cell
+_ROWS, _EDGE = 2, 18  # points per function, and points on one edge of a cell
 
 
-def solved(side: int, nodes: int, scale: float) -> tuple[pibls.Solution, float]:
-    """Δu + 25 u = f in side × side cells; processor seconds of the whole call."""
+def timed_solve(side: int, nodes: int, scale: float) -> tuple[pibls.Solution, float]:
+    """Solve Δu + 25 u = f in side × side cells; also return the CPU seconds of the call."""
     left, right = (w.diff(x, 2) + w.diff(y, 2) + 25 * w for w in (u, exact))
     square = pibls.Box({x: (0, 1), y: (0, 1)})
     problem = pibls.Problem(square, [sp.Eq(left, right)], [pibls.Dirichlet(u, exact)])
@@ -44,9 +44,9 @@ def solved(side: int, nodes: int, scale: float) -> tuple[pibls.Solution, float]:
 
 
 def main(side: int, nodes: int, scale: float, repeats: int) -> None:
-    solved(2, nodes, scale)  # what is imported or compiled once is not measured
+    timed_solve(2, nodes, scale)  # imports and compilation are not measured
     X = np.random.default_rng(1).random((2, 4000))
-    runs = [solved(side, nodes, scale) for _ in range(repeats)]
+    runs = [timed_solve(side, nodes, scale) for _ in range(repeats)]
     error = np.abs(runs[0][0](*X) - sp.lambdify((x, y), exact)(*X)).max()
     found = {"seconds": min(s for _, s in runs), "error": float(error), "version": pibls.__version__}
     print(json.dumps(found))

@@ -1,17 +1,17 @@
-r"""x ↦ z(x) is an embedding (the paper's Lemma 1): how well, against the number of feature nodes.
+r"""Embedding constants of the random feature map x ↦ z(x) (Lemma 1 of the paper).
 
-For random feature maps z of the broad basis on the square and the cube [-1, 1]^D, two constants that are
-positive exactly where the lemma holds:
+For feature maps z of the broad basis on [-1, 1]^D, two constants that are positive exactly where the lemma
+holds, against the number of feature nodes:
 
 - immersion: min over x of σ_min(J_z(x)) / √M, the smallest singular value of the Jacobian, for M nodes;
 - injectivity: min over pairs of |z(x) - z(y)| / (√M |x - y|).
 
-Also the paper's population value, √λ with λ = min over x of λ_min(E[φ'² W Wᵀ]), from many nodes. For a
-strictly increasing activation such as tanh, D linearly independent weight vectors are enough: z gives back
-x·w₁, …, x·w_D. A sine is not increasing and needs more.
+Also the population value of the paper, √λ with λ = min over x of λ_min(E[φ'² W Wᵀ]), from many nodes. For a
+strictly increasing activation such as tanh, D linearly independent weight vectors suffice, since z determines
+x·w₁, …, x·w_D. A sine is not monotonic and needs more.
 
     python benchmarks/embedding.py            # measure (seconds) and draw
-    python benchmarks/embedding.py --draw     # draw again what was measured
+    python benchmarks/embedding.py --draw     # draw the stored results
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ NODES = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256)
 SCALE = 3.0
 ACTIVATIONS = ("tanh", "sin")
 SEEDS = range(20)
-MANY = 20_000
+POPULATION_NODES = 20_000
 _POINTS = 400
 
 
-def sites(dimension: int) -> Array:
-    """Where the map is looked at: random points and the corners, in [-1, 1]^D."""
+def sample_points(dimension: int) -> Array:
+    """Return random points and the corners of [-1, 1]^D."""
     inside = np.random.default_rng(7).uniform(-1.0, 1.0, (_POINTS, dimension))
     corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * dimension), axis=-1).reshape(-1, dimension)
     return np.concatenate([inside, corners])
 
 
 def constants(nodes: int, dimension: int, activation: str, seed: int) -> tuple[float, float]:
-    """(immersion, injectivity) of one draw."""
+    """Return the constants (immersion, injectivity) of one random feature map."""
     box = np.array([[-1.0, 1.0]] * dimension)
     spec = pibls.Broad(1, nodes, scale=SCALE, activation=activation)
     basis = spec.draw(box, np.random.default_rng(seed))
-    X = sites(dimension)
+    X = sample_points(dimension)
     unit = [tuple(int(i == j) for j in range(dimension)) for i in range(dimension)]
     z, *slopes = basis.jets(X, [(0,) * dimension, *unit])
     J = np.stack(slopes, axis=-1)  # (points, nodes, D)
-    # With fewer nodes than dimensions the rank is too small: the constant is zero.
+    # With fewer nodes than dimensions J is rank deficient: the constant is zero.
     immersion = 0.0 if nodes < dimension else float(np.linalg.svd(J, compute_uv=False)[:, -1].min())
-    return _four(immersion / nodes**0.5), _four(_spread(np.asarray(z), X) / nodes**0.5)
+    return _rounded(immersion / nodes**0.5), _rounded(_injectivity(np.asarray(z), X) / nodes**0.5)
 
 
-def _four(value: float) -> float:
-    """Four digits are enough to keep."""
+def _rounded(value: float) -> float:
+    """Round to four significant digits."""
     return float(f"{value:.4g}")
 
 
-def _spread(z: Array, X: Array) -> float:
-    """min |z(x) - z(y)| / |x - y| over all pairs."""
+def _injectivity(z: Array, X: Array) -> float:
+    """Return min |z(x) - z(y)| / |x - y| over all pairs."""
 
     def squares(A: Array) -> Array:
         return np.asarray(np.sum((A[:, None, :] - A[None, :, :]) ** 2, axis=-1))
@@ -88,7 +88,7 @@ def _spread(z: Array, X: Array) -> float:
 def measure(
     dimensions: Sequence[int] = DIMENSIONS, nodes: Sequence[int] = NODES, seeds: Sequence[int] = SEEDS
 ) -> dict[str, Any]:
-    """Both constants of every draw, and the population value."""
+    """Return both constants of every random map, and the population value."""
     found: dict[str, Any] = {"scale": SCALE, "nodes": list(nodes), "seeds": len(seeds), "maps": {}}
     for activation in ACTIVATIONS:
         for d in dimensions:
@@ -100,21 +100,21 @@ def measure(
     return found
 
 
-def population(dimension: int, activation: str, nodes: int = MANY) -> float:
-    """√λ of the paper's proof: the immersion constant of very many nodes."""
+def population(dimension: int, activation: str, nodes: int = POPULATION_NODES) -> float:
+    """Return √λ of the paper's proof: the immersion constant for very many nodes."""
     box = np.array([[-1.0, 1.0]] * dimension)
     basis = pibls.Broad(1, nodes, scale=SCALE, activation=activation).draw(box, np.random.default_rng(1))
     least = np.inf
     unit = [tuple(int(i == j) for j in range(dimension)) for i in range(dimension)]
-    corners = sites(dimension)[_POINTS:]
-    for x in [*sites(dimension)[:20], *corners]:
+    corners = sample_points(dimension)[_POINTS:]
+    for x in [*sample_points(dimension)[:20], *corners]:
         J = np.stack([s[0] for s in basis.jets(x[None, :], unit)], axis=-1)
         least = min(least, float(np.linalg.svd(J, compute_uv=False)[-1]))
-    return _four(least / nodes**0.5)
+    return _rounded(least / nodes**0.5)
 
 
 def draw(data: Mapping[str, Any], path: Path) -> None:
-    """A panel per dimension and activation: constants against nodes, every draw a dot."""
+    """Draw one panel per dimension and activation: constants against nodes, one dot per random map."""
     plt = paper_style()
     names = list(data["maps"])
     columns = len(names) // len(ACTIVATIONS)

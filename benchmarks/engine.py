@@ -1,8 +1,8 @@
-"""What cells cost, here and on workers: error, estimate, cells, seconds for none, one and two workers.
+"""Cost of the cell solver in one process and on Dask workers: error, estimate, cells, seconds, memory.
 
-`python benchmarks/engine.py` writes docs/data/engine.json, from which docs/cost.md is made. Seconds are those
-of the clock; CPU seconds are those of all processes together, which a busy machine changes little. Counts of
-operations, memory and traffic come from the layout of the elimination and need no solve.
+`python benchmarks/engine.py` writes docs/data/engine.json, from which docs/cost.md is generated. Seconds are
+wall time; CPU seconds are summed over all processes and depend little on the load of the machine. Numbers of
+operations, memory and traffic are computed from the elimination layout without a solve.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ u = sp.Function("u")(x, y)
 
 
 def helmholtz() -> tuple[pibls.Problem, Callable[..., Any]]:
-    """A smooth solution with a few waves in the square, known exactly."""
+    """Return Δu + 25 u = f on the unit square and its exact, smooth, oscillating solution."""
     exact = sp.sin(12 * x + 3 * y) * sp.exp(x * y)
     source = exact.diff(x, 2) + exact.diff(y, 2) + 25 * exact
     equation = sp.Eq(u.diff(x, 2) + u.diff(y, 2) + 25 * u, source)
@@ -56,6 +56,7 @@ def helmholtz() -> tuple[pibls.Problem, Callable[..., Any]]:
 
 
 def spaces(side: int) -> tuple[ValidationContext, CellSpace]:
+    """Return the validation context and the space of side × side cells for the Helmholtz problem."""
     problem, _ = helmholtz()
     context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8)
     tree = CellTree.grid(context.box, (side, side))
@@ -63,11 +64,11 @@ def spaces(side: int) -> tuple[ValidationContext, CellSpace]:
 
 
 def grid(side: int, engine: Any = LOCAL) -> dict[str, float]:
-    """One linear solve in side × side cells: seconds, CPU seconds of this process, error, peak memory."""
+    """Measure one linear solve in side × side cells: wall and CPU seconds, error, peak memory."""
     _warm()
     context, space = spaces(side)
     empty = resident()
-    clock, began = time.perf_counter(), time.process_time()
+    wall_start, began = time.perf_counter(), time.process_time()
     with limit_blas_threads(1):
         system = cell_system(context.compiled, context.domain, space, engine)
         assembled = time.process_time() - began
@@ -78,7 +79,7 @@ def grid(side: int, engine: Any = LOCAL) -> dict[str, float]:
         "cells": side**2,
         "functions": space.columns,
         "error": float(np.abs(found - helmholtz()[1](*X.T)).max()),
-        "seconds": time.perf_counter() - clock,
+        "seconds": time.perf_counter() - wall_start,
         "cpu": time.process_time() - began,
         "assembly": assembled,
         "bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
@@ -87,8 +88,8 @@ def grid(side: int, engine: Any = LOCAL) -> dict[str, float]:
     }
 
 
-class Cut(LocalEngine):
-    """Cuts as so many workers with one thread would have it."""
+class SplitEngine(LocalEngine):
+    """An engine that splits the elimination into tasks for a given number of single-threaded workers."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -98,10 +99,10 @@ class Cut(LocalEngine):
 
 
 def counted(side: int, workers: int) -> dict[str, float]:
-    """Operations, the longest chain of them, memory and traffic, before anything is solved."""
+    """Return operations, critical path, memory and traffic of the elimination without solving."""
     context, space = spaces(side)
     _, layout, heights = elimination_layout(
-        space, face_couplings(context.compiled, context.domain, space), Cut(workers)
+        space, face_couplings(context.compiled, context.domain, space), SplitEngine(workers)
     )
     work, demand = layout.work(heights), layout.memory_demand(heights)
     longest: list[float] = []
@@ -121,47 +122,48 @@ def counted(side: int, workers: int) -> dict[str, float]:
 
 
 def on_workers(workers: int) -> dict[str, float]:
-    """The same grid by Dask, with the CPU seconds of the workers."""
+    """Measure the same grid on Dask workers, with the CPU seconds of the workers."""
     with cluster_of(workers) as client:
         before = sum(client.run(time.process_time).values())
-        shares: list[EngineProgress] = []
-        found = grid(SHARED, distributed.Distributed(client, shares.append))
+        progress: list[EngineProgress] = []
+        found = grid(SHARED, distributed.Distributed(client, progress.append))
         found["worker_cpu"] = sum(client.run(time.process_time).values()) - before
-        found["announced"] = max(s.needed_bytes for s in shares)
+        found["announced"] = max(s.needed_bytes for s in progress)
         return {**found, "workers": workers}
 
 
 def _warm() -> None:
+    """Import the modules that a solve with cells needs."""
     import pibls.adaptive.cells.strategy  # noqa: F401
 
 
-def whole(workers: int) -> dict[str, float]:
-    """The front door: a peak in a square, from nothing but the problem."""
+def default_solve(workers: int) -> dict[str, float]:
+    """Measure `solve` with default settings for a peak in a square."""
     peak = sp.exp(-1000 * ((x - sp.Rational(1, 3)) ** 2 + (y - sp.Rational(1, 2)) ** 2))
     equation = sp.Eq(u.diff(x, 2) + u.diff(y, 2), peak.diff(x, 2) + peak.diff(y, 2))
     problem = pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1)}), [equation], [pibls.Dirichlet(u, peak)])
     X = np.random.default_rng(1).uniform(size=(2, 4000))
     exact = sp.lambdify((x, y), peak)(*X)
 
-    def told(engine: Any) -> dict[str, float]:
-        clock = time.perf_counter()
+    def measure(engine: Any) -> dict[str, float]:
+        wall_start = time.perf_counter()
         s = pibls.solve(problem, tol=1e-8, engine=engine)
         return {
             "workers": workers,
             "error": float(np.abs(s(*X) - exact).max()),
             "estimate": s.error.max,
             "cells": float(s.settings.get("cells", 1)),
-            "seconds": time.perf_counter() - clock,
+            "seconds": time.perf_counter() - wall_start,
             "value": float(s(0.31, 0.52)),
         }
 
     with cluster_of(workers) as client:
-        return told(client)
+        return measure(client)
 
 
 @contextmanager
 def cluster_of(workers: int) -> Iterator[Any]:
-    """A client of so many workers that have imported what they need; None of none."""
+    """Yield a client of this number of warm workers; None for zero workers."""
     if not workers:
         yield None
         return
@@ -173,16 +175,17 @@ def cluster_of(workers: int) -> Iterator[Any]:
         ) as cluster,
         Client(cluster) as client,
     ):
-        client.run(_warm)  # imports are not what is measured
+        client.run(_warm)  # imports are not measured
         yield client
 
 
-def fresh(*words: object) -> dict[str, float]:
-    return fresh_of(__file__, *words)
+def measure_in_new_process(*words: object) -> dict[str, float]:
+    """Run a measurement of this module in its own process."""
+    return run_in_new_process(__file__, *words)
 
 
-def fresh_of(file: str, *words: object) -> dict[str, Any]:
-    """A measurement in a process of its own, so that peaks of memory do not mix."""
+def run_in_new_process(file: str, *words: object) -> dict[str, Any]:
+    """Run a measurement in its own process, so that it has its own peak memory."""
     command = [sys.executable, str(Path(file).resolve()), *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -195,18 +198,20 @@ def main(words: list[str]) -> None:
         "grid": grid,
         "counted": counted,
         "on": on_workers,
-        "whole": whole,
+        "whole": default_solve,
     }
     if words:
         print(json.dumps(kinds[words[0]](*map(int, words[1:]))))
         return
     data = {
         "nodes": NODES,
-        "grid": [fresh("grid", side) for side in SIDES],
-        "here": fresh("grid", SHARED),
-        "on": [fresh("on", workers) for workers in WORKERS],
-        "whole": [fresh("whole", workers) for workers in (0, *WORKERS)],
-        "counted": [fresh("counted", side, workers) for side in COUNTED for workers in (2, 16, 256)],
+        "grid": [measure_in_new_process("grid", side) for side in SIDES],
+        "here": measure_in_new_process("grid", SHARED),
+        "on": [measure_in_new_process("on", workers) for workers in WORKERS],
+        "whole": [measure_in_new_process("whole", workers) for workers in (0, *WORKERS)],
+        "counted": [
+            measure_in_new_process("counted", side, workers) for side in COUNTED for workers in (2, 16, 256)
+        ],
     }
     DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 

@@ -1,12 +1,12 @@
-"""Evolutions: error, estimate, windows, seconds, and beside each the best that SciPy does at the same error.
+"""Initial value problems: error, estimate, windows and seconds against `solve_ivp` at the same error.
 
-python -m benchmarks.evolutions run [NAME …]      each problem with seeds 0 to 4, and the methods of solve_ivp
-python -m benchmarks.evolutions table             what is stored, as the table of docs/guide/time.md
+python -m benchmarks.evolutions run [NAME …]      solve with seeds 0 to 4 and with the methods of solve_ivp
+python -m benchmarks.evolutions table             print the stored results as the table of docs/guide/time.md
 
-A problem is an entry of `PROBLEMS`: how it is stated, a reference, and what peers are given. References are
-closed formulas, or 30 digits from `benchmarks.references`, which knows nothing of the solver. The peers' time
-is the least of all their runs whose error is at most that of pibls; where none is so small, that of the most
-accurate run, and the table shows how large its error was. Seconds are of the processor, the least of three.
+An entry of `PROBLEMS` has the problem, a reference and the peers. References are closed formulas or values
+with 30 digits from `benchmarks.references`, which is independent of the solver. The time of the peers is that
+of the fastest run with at most the error of pibls or, if there is none, of the most accurate run; the table
+shows its error. Seconds are CPU seconds, the least of three runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ t = sp.Symbol("t")
 
 @dataclass(frozen=True)
 class Reference:
-    """The unknowns (unknowns, n) at points (n, coordinates), to far more digits than are asked for."""
+    """Reference values, shape (unknowns, n), at points of shape (n, coordinates)."""
 
     X: np.ndarray[Any, Any]
     values: np.ndarray[Any, Any]
@@ -44,9 +44,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class Peer:
-    """One way to solve the same problem: a name, and a function that runs it at a relative tolerance.
+    """A method to compare with: its name, and a function that runs it at a relative tolerance.
 
-    It gives the unknowns at the points of the reference, or None where it fails.
+    The function returns the unknowns at the points of the reference, or None if it fails.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Evolution:
-    """A problem as it is stated, with a reference and peers; made when they are called."""
+    """A problem with its reference and peers, as functions that build them when called."""
 
     name: str
     problem: Callable[[], pibls.Problem]
@@ -90,7 +90,7 @@ def second_order(
 def scipy_peers(
     rates: Callable[[float, Any], Sequence[float]], start: Sequence[float], stop: float, stiff: bool = False
 ) -> Sequence[Peer]:
-    """All methods of solve_ivp; what is plainly hopeless in them is left out."""
+    """Return the methods of solve_ivp, without explicit methods for stiff problems."""
     from scipy.integrate import solve_ivp
 
     def peer(method: str, tolerances: tuple[float, ...]) -> Peer:
@@ -114,14 +114,14 @@ def _references() -> Any:
 
 
 def stored_reference(name: str, unknowns: int) -> Callable[[], Reference]:
-    """From `benchmarks.references`: the first of its components are the unknowns."""
+    """Return a stored reference of `benchmarks.references`; its first components are the unknowns."""
 
-    def made() -> Reference:
+    def build() -> Reference:
         found = _references()[name]
         values = np.array([[float(x) for x in row[:unknowns]] for row in found["values"]]).T
         return Reference(np.array(found["t"])[:, None], values)
 
-    return made
+    return build
 
 
 def van_der_pol(mu: int, stop: float) -> Evolution:
@@ -191,7 +191,7 @@ def two_bodies(e: float = 0.9, periods: int = 10) -> Evolution:
         import mpmath as mp
 
         with mp.workdps(40):
-            # The orbit that the rounded beginning has: its energy, and Kepler's equation.
+            # The orbit of the rounded initial state: its energy, and Kepler's equation.
             r, v = mp.mpf(1 - e), mp.mpf(rate)
             a = 1 / (2 / r - v**2)
             ecc = 1 - r / a
@@ -307,14 +307,16 @@ PROBLEMS: list[Evolution] = [*ORDINARY]
 # --- measuring ------------------------------------------------------------------------------------
 
 
-def error_of(values: Any, reference: Reference) -> float:
-    """The largest error of an unknown relative to its own size."""
+def relative_error(values: Any, reference: Reference) -> float:
+    """Return the largest error of an unknown relative to its maximum."""
     sizes = np.abs(reference.values).max(axis=1)
     return float((np.abs(values - reference.values).max(axis=1) / sizes).max())
 
 
-def ours(evolution: Evolution, seed: int, reference: Reference, repeats: int = REPEATS) -> dict[str, Any]:
-    """One solve: error and estimate relative to each unknown's size, windows, seconds of the processor."""
+def measure_pibls(
+    evolution: Evolution, seed: int, reference: Reference, repeats: int = REPEATS
+) -> dict[str, Any]:
+    """Measure pibls: error and estimate relative to each unknown's maximum, windows, CPU seconds."""
     seconds = math.inf
     for _ in range(repeats if seed == 0 else 1):
         problem = evolution.problem()
@@ -327,16 +329,23 @@ def ours(evolution: Evolution, seed: int, reference: Reference, repeats: int = R
     values = np.array([solution[u](*columns) for u in problem.unknowns])
     sizes = np.abs(reference.values).max(axis=1)
     estimate = max(solution[u].error.max / s for u, s in zip(problem.unknowns, sizes, strict=True))
-    held = all(
+    estimate_holds = all(
         np.abs(v - r).max() <= solution[u].error.max
         for u, v, r in zip(problem.unknowns, values, reference.values, strict=True)
     )
-    return {"seed": seed, "error": error_of(values, reference), "estimate": float(estimate), "held": held,
-            "status": solution.status.name, "windows": len(solution.windows), "seconds": seconds}  # fmt: skip
+    return {
+        "seed": seed,
+        "error": relative_error(values, reference),
+        "estimate": float(estimate),
+        "held": estimate_holds,
+        "status": solution.status.name,
+        "windows": len(solution.windows),
+        "seconds": seconds,
+    }
 
 
-def theirs(evolution: Evolution, reference: Reference, error: float) -> list[dict[str, Any]]:
-    """Every run of every peer, from loose to tight, until one is as accurate."""
+def measure_peers(evolution: Evolution, reference: Reference, error: float) -> list[dict[str, Any]]:
+    """Run every peer with decreasing tolerance until it is as accurate; return all runs."""
     rows: list[dict[str, Any]] = []
     for peer in evolution.peers():
         for tolerance in peer.tolerances:
@@ -352,15 +361,15 @@ def theirs(evolution: Evolution, reference: Reference, error: float) -> list[dic
             if values is None:
                 continue
             found = {"method": peer.name, "rtol": tolerance, "seconds": seconds}
-            found["error"] = error_of(values, reference)
+            found["error"] = relative_error(values, reference)
             rows.append(found)
-            if error_of(values, reference) <= error or seconds > 3.0:
+            if relative_error(values, reference) <= error or seconds > 3.0:
                 break
     return rows
 
 
-def best_of(rows: list[dict[str, Any]], error: float) -> dict[str, Any] | None:
-    """The fastest run that is as accurate; where there is none, the most accurate."""
+def best_run(rows: list[dict[str, Any]], error: float) -> dict[str, Any] | None:
+    """Return the fastest run that is as accurate or, if there is none, the most accurate."""
     good = [r for r in rows if r["error"] <= error]
     if good:
         return min(good, key=lambda r: r["seconds"])
@@ -371,22 +380,22 @@ def run(names: list[str]) -> None:
     stored = json.loads(STORED.read_text()) if STORED.exists() else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pibls.solve(PROBLEMS[0].problem(), tol=1e-4)  # what has to be imported is imported
+        pibls.solve(PROBLEMS[0].problem(), tol=1e-4)  # imports are not measured
     for evolution in PROBLEMS:
         if names and not any(n in evolution.name for n in names):
             continue
         reference = evolution.reference()
-        rows = [ours(evolution, seed, reference) for seed in SEEDS]
+        rows = [measure_pibls(evolution, seed, reference) for seed in SEEDS]
         error = max(row["error"] for row in rows)
-        peers = theirs(evolution, reference, error)
+        peers = measure_peers(evolution, reference, error)
         stored[evolution.name] = {"tol": evolution.tol, "ours": rows, "peers": peers}
         STORED.write_text(json.dumps(stored, indent=1) + "\n")
-        best = best_of(peers, error)
+        best = best_run(peers, error)
         print(evolution.name, rows[0], best, flush=True)
 
 
 def table(problems: Sequence[Evolution] = ORDINARY) -> str:
-    """Markdown of what is stored of some problems; the last line is the geometric mean of the ratios."""
+    """Return the Markdown table of stored results; its last line is the geometric mean of the ratios."""
     stored = json.loads(STORED.read_text())
     lines = [
         "| problem | error | estimate | windows | seconds | best of `solve_ivp`, its error | ratio |",
@@ -396,15 +405,15 @@ def table(problems: Sequence[Evolution] = ORDINARY) -> str:
     for found in (stored[e.name] | {"name": e.name} for e in problems if e.name in stored):
         rows = found["ours"]
         error, estimate = max(r["error"] for r in rows), max(r["estimate"] for r in rows)
-        best = best_of(found["peers"], error)
-        beside, ratio = "", ""
+        best = best_run(found["peers"], error)
+        peer_text, ratio = "", ""
         if best is not None:
             ratios.append(rows[0]["seconds"] / best["seconds"])
-            beside = f"{best['method']} {best['seconds']:.3f} s, {best['error']:.0e}"
+            peer_text = f"{best['method']} {best['seconds']:.3f} s, {best['error']:.0e}"
             ratio = f"{ratios[-1]:.2f}"
         lines.append(
             f"| {found['name']} | {error:.0e} | {estimate:.0e} | {rows[0]['windows']} "
-            f"| {rows[0]['seconds']:.3f} | {beside} | {ratio} |"
+            f"| {rows[0]['seconds']:.3f} | {peer_text} | {ratio} |"
         )
     if ratios:
         lines.append(f"\nGeometric mean of the ratios: {math.exp(float(np.mean(np.log(ratios)))):.2f}.")

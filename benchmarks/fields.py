@@ -1,4 +1,4 @@
-"""u and u - u* on a regular grid, for the figures: the eleven cases solved once, with and without settings.
+"""Solutions and errors of the eleven cases on a regular grid, for the figures.
 
     python -m benchmarks.fields                  # all eleven, about a minute
     python -m benchmarks.fields --case TC-5
@@ -31,13 +31,13 @@ _POINTS = {1: 401, 2: 61}
 
 
 def axes_of(case: Case) -> list[Array]:
-    """The grid's points along each coordinate, ends included."""
+    """Return the grid points along each coordinate, end points included."""
     bounds = np.asarray(case.problem.domain.bounds, dtype=float)
     return [np.linspace(low, high, _POINTS[len(bounds)]) for low, high in bounds]
 
 
-def measured(case: Case) -> dict[str, Array]:
-    """Everything that is drawn of a case."""
+def measure_case(case: Case) -> dict[str, Array]:
+    """Return the arrays of one case: grid, solution and errors."""
     axes = axes_of(case)
     X = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     shape = tuple(len(a) for a in axes)
@@ -63,7 +63,7 @@ def write(name: str, fields: Mapping[str, Array], folder: Path = FIELDS) -> Path
 
 
 def read(name: str, folder: Path = FIELDS) -> dict[str, Array] | None:
-    """The arrays of a case; None where they have not been made."""
+    """Return the stored arrays of a case, or None if there are none."""
     path = folder / f"{name}.npz"
     if not path.exists():
         return None
@@ -75,11 +75,11 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--case", action="append", choices=list(pibls.cases))
-    parser.add_argument("--out", type=Path, default=FIELDS)
+    parser.add_argument("--case", action="append", choices=list(pibls.cases), help="default: all")
+    parser.add_argument("--out", type=Path, default=FIELDS, help="output folder")
     arguments = parser.parse_args(words)
     for name in arguments.case or list(pibls.cases):
-        fields = measured(pibls.cases[name])
+        fields = measure_case(pibls.cases[name])
         path = write(name, fields, arguments.out)
         worst = {k: f"{np.abs(v).max():.1e}" for k, v in fields.items() if k.endswith("error")}
         print(f"{name:6s} {worst} {path.stat().st_size / 1024:.1f} KB", flush=True)

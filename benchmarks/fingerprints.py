@@ -1,10 +1,10 @@
-"""Fingerprints of solutions: are the results of two versions of the package equal bit for bit?
+"""Fingerprints of solutions, to compare the results of two versions of the package bit for bit.
 
     python -m benchmarks.fingerprints record FILE [--list NAME …] [--only NAME …] [--jobs 2]
     python -m benchmarks.fingerprints compare OLD NEW
 
 `record` solves every problem of the lists "textbook", "fresh", "gallery" and "shapes" with its own tolerance,
-seed 0, one BLAS thread and no time limit, each in a process of its own, and stores a SHA-256 digest of the
+seed 0, one BLAS thread and no time limit, each in its own process, and stores a SHA-256 digest of the
 values of all unknowns at fixed random points, the error estimate as a hexadecimal float, the number of nodes
 and the status. `compare` lists the problems that differ. A refactoring must leave no difference.
 """
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LISTS = ("textbook", "fresh", "gallery", "shapes")
 POINTS = 200
 SECONDS = 300.0
-"""After which a process is killed; its row says so."""
+"""Time after which a process is killed; its status is then KILLED."""
 RENAMED = {
     "FLOOR": "ROUNDING_LIMIT",
     "ROUGH": "INCOMPATIBLE_DATA",
@@ -94,7 +94,7 @@ def fingerprint(of_list: str, name: str) -> dict[str, Any]:
 
 
 def alone(of_list: str, name: str) -> dict[str, Any]:
-    """Solve one problem in a process of its own."""
+    """Solve one problem in its own process."""
     one = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "benchmarks.fingerprints", "one", of_list, name]
     try:
@@ -110,7 +110,7 @@ def alone(of_list: str, name: str) -> dict[str, Any]:
 
 
 def record(out: Path, lists: list[str], only: list[str], jobs: int) -> None:
-    """Store the fingerprints of all problems; those that are stored already are kept."""
+    """Store the fingerprints of all problems that are not stored yet."""
     rows: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
     chosen = []
     for of_list in lists:

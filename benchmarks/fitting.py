@@ -1,7 +1,7 @@
-"""P(θ ∈ [θ̂ ± t s]) = 0.95, and the optimum is SciPy's: what `pibls.fit` claims, counted.
+"""Coverage of the confidence intervals of `pibls.fit`, and comparison of its optimum with SciPy.
 
-python -m benchmarks.fitting cover [DRAWS [NAME]]     five problems, or one, 200 noise draws each
-python -m benchmarks.fitting peers             against least_squares over solve_ivp with differences
+python -m benchmarks.fitting cover [DRAWS [NAME]]     coverage: five problems, or one, 200 noise draws each
+python -m benchmarks.fitting peers                    compare with least_squares over solve_ivp
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parents[1] / "docs" / "data"
 COVERAGE = HERE / "fit_coverage.json"
 PEERS = HERE / "fit_peers.json"
 ROUNDS = 5
-"""One after the other, of both sides; the medians of their times are told."""
+"""Number of alternating timings of pibls and SciPy; the medians are stored."""
 
 x, y, t = sp.symbols("x y t")
 a, b, c, D, r = sp.symbols("a b c D r")
@@ -31,8 +31,8 @@ U, V = sp.Function("u"), sp.Function("v")
 
 
 @dataclass(frozen=True)
-class Truth:
-    """A problem at its true parameters, what is measured, and how noisily."""
+class TestProblem:
+    """A problem with its true parameters, the measured expressions and the noise."""
 
     name: str
     problem: pibls.Problem
@@ -41,10 +41,11 @@ class Truth:
     unknown: dict[Any, Any]
     sigma: float
     given: bool
-    """Whether the fit is told σ."""
+    """Whether σ is passed to the fit."""
 
 
-def truths() -> list[Truth]:
+def test_problems() -> list[TestProblem]:
+    """Return the five test problems."""
     rng = np.random.default_rng(11)
     u, v = U(t), V(t)
     ode = pibls.Problem(
@@ -82,47 +83,47 @@ def truths() -> list[Truth]:
     free: tuple[float, float] = (0.001, 50.0)
     ts = np.linspace(0.2, 4, 20)
     return [
-        Truth("logistic ODE", ode, (u,), {t: ts}, dict.fromkeys((a, b, c), free), 0.05, False),
-        Truth("heat, 1D + time", heat, (w,), grid, dict.fromkeys((D, a), free), 0.02, False),
-        Truth("membrane, 2D steady", steady, (plane,), {x: X[:, 0], y: X[:, 1]},
+        TestProblem("logistic ODE", ode, (u,), {t: ts}, dict.fromkeys((a, b, c), free), 0.05, False),
+        TestProblem("heat, 1D + time", heat, (w,), grid, dict.fromkeys((D, a), free), 0.02, False),
+        TestProblem("membrane, 2D steady", steady, (plane,), {x: X[:, 0], y: X[:, 1]},
               dict.fromkeys((a, b), free), 0.02, True),
-        Truth("Fisher-KPP, nonlinear", fisher, (w,), grid, dict.fromkeys((D, r), free), 0.02, False),
-        Truth("predator and prey, a system", system, (u, v), {t: 1.5 * ts},
+        TestProblem("Fisher-KPP, nonlinear", fisher, (w,), grid, dict.fromkeys((D, r), free), 0.02, False),
+        TestProblem("predator and prey, a system", system, (u, v), {t: 1.5 * ts},
               dict.fromkeys((a, b, c), free), 0.05, True),
     ]  # fmt: skip
 
 
 def cover(draws: int, only: str = "") -> list[dict[str, Any]]:
-    """For each problem and parameter: how often the interval holds the truth, and the mean error in its σ."""
+    """Return, by problem and parameter, the coverage of the interval and the bias in standard errors."""
     stored = json.loads(COVERAGE.read_text()) if only and COVERAGE.exists() else []
     rows = [row for row in stored if only not in row["problem"]]
-    for truth in truths():
-        if only not in truth.name:
+    for case in test_problems():
+        if only not in case.name:
             continue
-        solution = pibls.solve(truth.problem, tol=1e-9)
-        exact = [solution.evaluate(e, *truth.points.values()) for e in truth.expressions]
-        true = truth.problem.parameters
+        solution = pibls.solve(case.problem, tol=1e-9)
+        exact = [solution.evaluate(e, *case.points.values()) for e in case.expressions]
+        true = case.problem.parameters
         began = time.process_time()
-        held = dict.fromkeys(truth.unknown, 0)
-        errors: dict[Any, list[float]] = {k: [] for k in truth.unknown}
+        covered = dict.fromkeys(case.unknown, 0)
+        errors: dict[Any, list[float]] = {k: [] for k in case.unknown}
         for draw in range(draws):
             rng = np.random.default_rng((17, draw))
             data = [
-                pibls.Data(e, truth.points, v + truth.sigma * rng.standard_normal(np.shape(v)),
-                           sigma=truth.sigma if truth.given else None)
-                for e, v in zip(truth.expressions, exact, strict=True)
+                pibls.Data(e, case.points, v + case.sigma * rng.standard_normal(np.shape(v)),
+                           sigma=case.sigma if case.given else None)
+                for e, v in zip(case.expressions, exact, strict=True)
             ]  # fmt: skip
-            found = pibls.fit(truth.problem, data, truth.unknown)
-            for k in truth.unknown:
+            found = pibls.fit(case.problem, data, case.unknown)
+            for k in case.unknown:
                 low, high = found.interval(k, 0.95)
-                held[k] += low <= true[k] <= high
+                covered[k] += low <= true[k] <= high
                 errors[k].append(found.values[k] - true[k])
         seconds = (time.process_time() - began) / draws
-        for k in truth.unknown:
+        for k in case.unknown:
             e = np.array(errors[k])
             bias = float(e.mean() / (e.std(ddof=1) / np.sqrt(draws)))
             rows.append(
-                {"problem": truth.name, "parameter": str(k), "covered": held[k] / draws, "bias": bias,
+                {"problem": case.name, "parameter": str(k), "covered": covered[k] / draws, "bias": bias,
                  "draws": draws, "seconds": seconds}
             )  # fmt: skip
             print(rows[-1], flush=True)
@@ -130,60 +131,60 @@ def cover(draws: int, only: str = "") -> list[dict[str, Any]]:
 
 
 def peers() -> list[dict[str, Any]]:
-    """The same data by SciPy: least_squares over solve_ivp, derivatives by differences."""
+    """Fit the same data by SciPy: least_squares over solve_ivp with finite differences."""
     rows = []
-    for truth in truths():
-        simulate = _simulators().get(truth.name)
+    for case in test_problems():
+        simulate = _simulators().get(case.name)
         if simulate is None:
             continue
-        solution = pibls.solve(truth.problem, tol=1e-10)
-        exact = [solution.evaluate(e, *truth.points.values()) for e in truth.expressions]
+        solution = pibls.solve(case.problem, tol=1e-10)
+        exact = [solution.evaluate(e, *case.points.values()) for e in case.expressions]
         rng = np.random.default_rng(3)
-        values = [v + truth.sigma * rng.standard_normal(np.shape(v)) for v in exact]
+        values = [v + case.sigma * rng.standard_normal(np.shape(v)) for v in exact]
         data = [
-            pibls.Data(e, truth.points, v, sigma=truth.sigma)
-            for e, v in zip(truth.expressions, values, strict=True)
+            pibls.Data(e, case.points, v, sigma=case.sigma)
+            for e, v in zip(case.expressions, values, strict=True)
         ]
-        start = {k: 1.3 * truth.problem.parameters[k] for k in truth.unknown}
+        start = {k: 1.3 * case.problem.parameters[k] for k in case.unknown}
         first = list(start.values())
-        _scipy(simulate, truth, values, first)  # what has to be imported is imported
-        pibls.fit(_again(truth.problem), data, truth.unknown, start=start)
-        mine_took, theirs_took = [], []
+        _scipy(simulate, case, values, first)  # imports are not measured
+        pibls.fit(_without_caches(case.problem), data, case.unknown, start=start)
+        pibls_times, scipy_times = [], []
         for _ in range(ROUNDS):
-            fresh = _again(truth.problem)
+            fresh = _without_caches(case.problem)
             began = time.process_time()
-            mine = pibls.fit(fresh, data, truth.unknown, start=start, tol=1e-9, tolerance=1e-9)
+            pibls_fit = pibls.fit(fresh, data, case.unknown, start=start, tol=1e-9, tolerance=1e-9)
             middle = time.process_time()
-            theirs = _scipy(simulate, truth, values, first)
-            mine_took.append(middle - began)
-            theirs_took.append(time.process_time() - middle)
-        my_time, their_time = float(np.median(mine_took)), float(np.median(theirs_took))
-        found = np.array(list(mine.values.values()))
+            scipy_fit = _scipy(simulate, case, values, first)
+            pibls_times.append(middle - began)
+            scipy_times.append(time.process_time() - middle)
+        pibls_seconds, scipy_seconds = float(np.median(pibls_times)), float(np.median(scipy_times))
+        found = np.array(list(pibls_fit.values.values()))
         rows.append(
             {
-                "problem": truth.name,
-                "difference": float(np.max(np.abs(found / theirs - 1))),
-                "seconds": my_time,
-                "scipy": their_time,
-                "ratio": their_time / my_time,
+                "problem": case.name,
+                "difference": float(np.max(np.abs(found / scipy_fit - 1))),
+                "seconds": pibls_seconds,
+                "scipy": scipy_seconds,
+                "ratio": scipy_seconds / pibls_seconds,
             }
         )
         print(rows[-1], flush=True)
     return rows
 
 
-def _again(problem: pibls.Problem) -> pibls.Problem:
-    """The same problem without anything that a fit has kept with it."""
+def _without_caches(problem: pibls.Problem) -> pibls.Problem:
+    """Return a copy of the problem without cached results."""
     return pibls.Problem(problem.domain, problem.equations, problem.conditions, problem.parameters)
 
 
-def _scipy(simulate: Callable[[Any], Any], truth: Truth, values: list[Any], start: list[float]) -> Any:
+def _scipy(simulate: Callable[[Any], Any], case: TestProblem, values: list[Any], start: list[float]) -> Any:
     from scipy.optimize import least_squares
 
     target = np.concatenate([np.ravel(v) for v in values])
-    bounds = np.array(list(truth.unknown.values())).T
+    bounds = np.array(list(case.unknown.values())).T
     found = least_squares(
-        lambda theta: (simulate(theta) - target) / truth.sigma,
+        lambda theta: (simulate(theta) - target) / case.sigma,
         start,
         x_scale=np.abs(start),
         bounds=(bounds[0], bounds[1]),
@@ -197,7 +198,7 @@ def _scipy(simulate: Callable[[Any], Any], truth: Truth, values: list[Any], star
 
 
 def _simulators() -> dict[str, Callable[[Any], Any]]:
-    """θ ↦ the values, by the method of lines on Chebyshev points where there is space."""
+    """Return functions θ ↦ measured values; PDEs by the method of lines on Chebyshev points."""
     from scipy.integrate import solve_ivp
 
     ts = np.linspace(0.2, 4, 20)
@@ -232,7 +233,7 @@ def _simulators() -> dict[str, Callable[[Any], Any]]:
     def fisher(theta: Any) -> Any:
         d, rate = theta
         E = M.copy()
-        # No flux: the values at the ends follow from those inside.
+        # Zero flux determines the values at the ends from those inside.
         ends = np.linalg.solve(M[np.ix_([0, -1], [0, -1])], -M[[0, -1], 1:-1])
         full = np.zeros((n + 1, n - 1))
         full[1:-1], full[[0, -1]] = np.eye(n - 1), ends

@@ -1,4 +1,4 @@
-r"""x → [Z | H] → û = A w → residuals → least squares → w: the method as one diagram.
+r"""Diagram of the method: x → [Z | H] → û = A w → residuals → least squares → w.
 
 Drawn into docs/figures/framework.png:
 
@@ -51,7 +51,7 @@ def _arrow(ax: Any, start: tuple[float, float], end: tuple[float, float], **look
 
 
 def draw(path: Path = FIGURE) -> None:
-    """Left to right; what is drawn at random and stays is grey, what is solved for is red."""
+    """Draw the diagram from left to right; fixed random weights are grey, solved weights red."""
     plt = paper_style()
     figure, ax = plt.subplots(figsize=(11.4, 5.6), layout="constrained")
     features, enhancement = (2.5, 2.1, 1.7, 1.3, 0.9, 0.5), (-0.35, -0.75, -1.15, -1.55)

@@ -1,11 +1,11 @@
-"""72 problems from the textbooks of many fields, by someone who had not seen the solver, with references of their own.
+"""72 problems from textbooks of many fields, written without knowledge of the solver, with independent references.
 
     python fresh.py list
     python fresh.py verify [name or group ...]
     python fresh.py run [name or group ...] [--seeds 0 1] [--time-limit 60] [--out results.json]
 
-The machinery (`Entry`, `verify`, `run`) is that of benchmarks/textbook.py; added here are shapes (a small
-geometry of its own, used only to check references and to place points) and CPU seconds.
+`Entry`, `verify` and `run` are those of benchmarks/textbook.py; added are shapes (a small geometry module, used only to
+check references and to place points) and CPU seconds.
 In the results, `error` is max|u - reference| / max|reference| of the worst unknown over random points in the whole
 domain (a third of them close to the boundary), `estimate` is solution.error.max, `seconds` are CPU seconds of the solve.
 """

@@ -1,4 +1,4 @@
-"""Drawings for the fuzz run: valid ones, such as are made at random, and what mutation makes of them."""
+"""Drawings for the fuzz run: valid, randomly generated and mutated ones."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def number(rng: random.Random) -> str:
+    """Return a random number as text, in one of 100 cases an unusual one."""
     return (
         rng.choice(NUMBERS)
         if rng.random() < 0.01
@@ -74,7 +75,7 @@ def number(rng: random.Random) -> str:
 
 
 def svg(rng: random.Random) -> bytes:
-    """Groups, transforms and elements, now and then malformed."""
+    """Return an SVG file of random groups, transforms and elements, sometimes malformed."""
     names = ("translate", "scale", "rotate", "matrix", "skewX", "")
 
     def element(depth: int) -> str:
@@ -101,7 +102,7 @@ def svg(rng: random.Random) -> bytes:
 
 
 def dxf(rng: random.Random) -> bytes:
-    """Entities with group codes, of which some are missing or strange."""
+    """Return a DXF file of random entities; some group codes are missing or invalid."""
     out = []
     for _ in range(rng.randrange(1, 12)):
         kind = rng.choice(("LINE", "ARC", "CIRCLE", "LWPOLYLINE", "POLYLINE", "VERTEX", "SEQEND", "TEXT"))
@@ -112,7 +113,7 @@ def dxf(rng: random.Random) -> bytes:
 
 
 def geojson(rng: random.Random) -> bytes:
-    """Polygons, features and collections."""
+    """Return a GeoJSON file of random polygons, features and collections."""
 
     def coordinate() -> Any:
         return rng.choice(VALUES) if rng.random() < 0.02 else round(rng.uniform(-2, 2), 2)
@@ -149,7 +150,7 @@ def geojson(rng: random.Random) -> bytes:
 
 
 def stl(rng: random.Random) -> bytes:
-    """Tetrahedra and others, as text or as bytes."""
+    """Return an STL file of a random tetrahedron, sometimes damaged, as text or binary."""
     P = np.array(
         [
             [rng.choice((0, 1, 1e-9, 1e20, 1e160)) if rng.random() < 0.1 else rng.random() for _ in range(3)]
@@ -182,7 +183,7 @@ DRAWINGS: dict[str, Callable[[random.Random], bytes]] = {
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
-    """Bytes with some flipped, cut out, doubled or put in."""
+    """Return the bytes after random deletions, duplications, insertions and replacements."""
     out = bytearray(data)
     for _ in range(rng.randint(1, 5)):
         at = rng.randrange(len(out) + 1)
@@ -201,7 +202,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def valid_drawings() -> dict[str, list[bytes]]:
-    """Drawings of which a few bytes are changed: those that were made at random are mostly refused."""
+    """Return valid drawings to mutate: random ones are mostly rejected."""
     ring = "".join(
         f"0\nLINE\n10\n{a}\n20\n{b}\n11\n{c}\n21\n{d}\n"
         for a, b, c, d in ((0, 0, 4, 0), (4, 0, 4, 4), (0, 4, 4, 4), (0, 0, 0, 4))

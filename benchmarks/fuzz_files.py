@@ -1,9 +1,9 @@
-"""A fuzz run of everything that enters by files: drawings, saved solutions, CSV tables, and their arguments.
+"""Fuzz run of the file readers: drawings, saved solutions, CSV tables, and arguments of these functions.
 
     python -m benchmarks.fuzz_files --shapes 6000 --solutions 4500 --tables 500 --arguments 1000 --seed 0
 
-Every input must be read, or be refused with an error of pibls; anything else is a crash. An input that takes
-more than ten seconds of the processor is a hang.
+Every input must be read or rejected with an error of pibls; anything else is a crash. An input that takes
+more than ten CPU seconds is a hang.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from pibls.errors import PiblsError
 from pibls.io.data_file import DataEntry, read_table
 
 HANG = 10.0
-"""Seconds of the processor."""
+"""CPU seconds per input above which it counts as a hang."""
 _START = struct.Struct("<8sIQ")
 x, y, t = sp.symbols("x y t")
 
 
 class HangError(Exception):
-    """The processor was busy with one input for too long."""
+    """One input took too much CPU time."""
 
 
 @dataclass
 class Tally:
-    """What a run has seen."""
+    """Counts of a run: inputs, inputs read, crashes, hangs, and the slowest input."""
 
     name: str
     inputs: int = 0
@@ -54,7 +54,7 @@ class Tally:
     slowest: tuple[float, str] = (0.0, "")
 
     def add(self, described: str, attempt: Callable[[], Any]) -> None:
-        """Try one input."""
+        """Process one input and count the outcome."""
         self.inputs += 1
         began = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, HANG)
@@ -69,14 +69,14 @@ class Tally:
             pass
         except Exception as problem:
             self.crashes.append(
-                f"{type(problem).__name__}: {str(problem)[:100]} in {described}{_place(problem)}"
+                f"{type(problem).__name__}: {str(problem)[:100]} in {described}{_location(problem)}"
             )
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
         self.slowest = max(self.slowest, (time.process_time() - began, described[:120]))
 
     def report(self) -> str:
-        """The figures, and the first of what went wrong."""
+        """Return the counts, and the first crashes and hangs."""
         lines = [
             f"{self.name}: {self.inputs} inputs, {self.read} read, {len(self.crashes)} crashes, "
             f"{len(self.hangs)} hangs, slowest {self.slowest[0]:.2f} s ({self.slowest[1]})"
@@ -84,7 +84,7 @@ class Tally:
         return "\n".join([*lines, *(f"  {text}" for text in [*self.crashes, *self.hangs][:30])])
 
 
-def _place(problem: BaseException) -> str:
+def _location(problem: BaseException) -> str:
     trace = problem.__traceback__
     own = ""
     while trace is not None:
@@ -98,8 +98,8 @@ def _stop(number: int, frame: Any) -> None:
     raise HangError
 
 
-def used(shape: Any) -> None:
-    """What a problem asks of a domain first."""
+def use_shape(shape: Any) -> None:
+    """Call the domain methods that a problem calls first."""
     rng = np.random.default_rng(0)
     shape.contains(rng.uniform(-1, 1, (16, len(shape.coordinates))))
     repr(shape)
@@ -107,7 +107,7 @@ def used(shape: Any) -> None:
 
 
 def shapes(count: int, seed: int, folder: Path) -> Tally:
-    """Generated and mutated drawings."""
+    """Read generated and mutated drawings."""
     tally = Tally("drawings")
     valid = valid_drawings()
     for i in range(count):
@@ -118,15 +118,15 @@ def shapes(count: int, seed: int, folder: Path) -> Tally:
             data = mutated(data, rng)
         file = folder / f"drawing{ending}"
         file.write_bytes(data)
-        tally.add(f"number {i}, {ending}: {data[:150]!r}", lambda f=file: used(pibls.read_shape(f)))  # type: ignore[misc]
+        tally.add(f"number {i}, {ending}: {data[:150]!r}", lambda f=file: use_shape(pibls.read_shape(f)))  # type: ignore[misc]
     return tally
 
 
 # --- saved solutions ------------------------------------------------------------------------------
 
 
-def saved(folder: Path) -> list[bytes]:
-    """Files of solutions of several kinds."""
+def saved_solutions(folder: Path) -> list[bytes]:
+    """Return saved files of solutions of several kinds."""
     u, v = sp.Function("u"), sp.Function("v")
     line = pibls.Problem(pibls.Interval(x, 0, 1), [u(x).diff(x) - u(x)], [pibls.Initial(u(x), 1)])
     square = pibls.Box({x: (0, 1), y: (0, 1)})
@@ -159,20 +159,20 @@ def saved(folder: Path) -> list[bytes]:
     return out
 
 
-def forged(data: bytes, rng: random.Random) -> bytes:
-    """A file whose checksum is right, and something else is not."""
+def with_valid_checksum(data: bytes, rng: random.Random) -> bytes:
+    """Return a modified file with a valid checksum."""
     signature, version, length = _START.unpack(data[: _START.size])
     header = json.loads(data[_START.size : _START.size + length])
     numbers = bytearray(data[_START.size + length : -32])
     for _ in range(rng.randint(1, 3)):
-        node, key = _somewhere(header, rng)
+        node, key = _random_entry(header, rng)
         match rng.randrange(6):
             case 0:
                 node[key] = copy.deepcopy(rng.choice(VALUES))
             case 1 if isinstance(node, dict):
                 del node[key]
             case 2:
-                other, where = _somewhere(header, rng)
+                other, where = _random_entry(header, rng)
                 node[key] = copy.deepcopy(other[where])
             case 3 if isinstance(header.get("notes"), dict):
                 names = (
@@ -204,8 +204,8 @@ def forged(data: bytes, rng: random.Random) -> bytes:
     return body + hashlib.sha256(body).digest()
 
 
-def _somewhere(node: Any, rng: random.Random) -> tuple[Any, Any]:
-    """A container in a JSON value, and one of its keys."""
+def _random_entry(node: Any, rng: random.Random) -> tuple[Any, Any]:
+    """Return a random container in a JSON value and one of its keys."""
     while True:
         keys = list(node) if isinstance(node, dict) else list(range(len(node)))
         key = rng.choice(keys)
@@ -215,8 +215,8 @@ def _somewhere(node: Any, rng: random.Random) -> tuple[Any, Any]:
         node = inner
 
 
-def looked_at(file: Path) -> None:
-    """Load a solution, and ask for what everyone asks for."""
+def load_and_use(file: Path) -> None:
+    """Load a solution and use its common attributes."""
     solution = pibls.load(file)
     _ = solution.message, solution.summary(), repr(solution), solution.error.max, solution.nodes
     middle = [0.5 * (a + b) for a, b in solution.problem.domain.bounds]
@@ -226,16 +226,16 @@ def looked_at(file: Path) -> None:
 
 
 def solutions(count: int, seed: int, folder: Path) -> Tally:
-    """Damaged and forged solution files."""
+    """Read damaged and modified solution files."""
     tally = Tally("solution files")
-    bases = saved(folder)
+    bases = saved_solutions(folder)
     file = folder / "forged.pibls"
     for i in range(count):
         rng = random.Random(f"solution {seed} {i}")
         base = rng.choice(bases)
-        data = mutated(base, rng) if rng.random() < 0.15 else forged(base, rng)
+        data = mutated(base, rng) if rng.random() < 0.15 else with_valid_checksum(base, rng)
         file.write_bytes(data)
-        tally.add(f"number {i}", lambda: looked_at(file))
+        tally.add(f"number {i}", lambda: load_and_use(file))
     return tally
 
 
@@ -243,7 +243,7 @@ def solutions(count: int, seed: int, folder: Path) -> Tally:
 
 
 def tables(count: int, seed: int, folder: Path) -> Tally:
-    """CSV files."""
+    """Read random CSV files."""
     tally = Tally("CSV files")
     u = sp.Function("u")(x)
     file = folder / "table.csv"
@@ -277,12 +277,12 @@ def tables(count: int, seed: int, folder: Path) -> Tally:
 
 
 def arguments(count: int, seed: int, folder: Path) -> Tally:
-    """Arguments of `read_shape`, `load` and `Data` that are no paths, symbols or arrays."""
+    """Pass invalid arguments to `read_shape`, `load` and `Data`."""
     tally = Tally("arguments")
     u = sp.Function("u")(x)
     square = folder / "square.svg"
     square.write_text('<svg><rect width="1" height="1"/></svg>')
-    strange: list[Any] = [
+    invalid: list[Any] = [
         *VALUES,
         b"x",
         b"\0",
@@ -325,7 +325,7 @@ def arguments(count: int, seed: int, folder: Path) -> Tally:
     ]
     for i in range(count):
         rng = random.Random(f"argument {seed} {i}")
-        a, b, c, d = (rng.choice(strange) for _ in range(4))
+        a, b, c, d = (rng.choice(invalid) for _ in range(4))
         match i % 4:
             case 0:
                 tally.add(f"read_shape({a!r:.80}, {b!r:.80})", lambda a=a, b=b: pibls.read_shape(a, b))  # type: ignore[misc]
@@ -352,7 +352,7 @@ RUNS: dict[str, tuple[Callable[[int, int, Path], Tally], int]] = {
 
 
 def run(name: str, count: int, seed: int) -> Tally:
-    """One of the runs, in a folder of its own."""
+    """Run one of the fuzz runs in a temporary folder."""
     signal.signal(signal.SIGPROF, _stop)
     with tempfile.TemporaryDirectory() as folder:
         return RUNS[name][0](count, seed, Path(folder))
@@ -363,7 +363,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     for name, (_, count) in RUNS.items():
-        parser.add_argument(f"--{name}", type=int, default=count)
+        parser.add_argument(f"--{name}", type=int, default=count, help="number of inputs")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     for name in RUNS:

@@ -1,4 +1,4 @@
-"""Inputs for the fuzz run: sentences of the grammar, broken ones, attacks, and noise."""
+"""Inputs for the fuzz run of the parser: valid and damaged expressions, attacks, and random text."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ SENTENCES = (
 
 CORPUS = ATTACKS + SENTENCES
 SHORT = tuple(text for text in CORPUS if len(text) < 200)
-"""Those that are refused or read in a moment: a long run needs many inputs."""
+"""Inputs that are rejected or read quickly, for long runs."""
 
 FILES = (
     """title = "Poisson"
@@ -214,14 +214,14 @@ _FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "sign", "tanh", 
               "div")  # fmt: skip
 _NUMBERS = ("0", "1", "2", "3", "-1", "1/2", "0.1", "1e-3", "7", "10", "100", "0.30000000000000004", "1e300")
 _VALUE = re.compile(r'"[^"\n]*"|(?<=[ \[])-?\d+(?:\.\d+)?(?:e-?\d+)?')
-_PIECES = ("(", ")", "[", "]", ",", "+", "-", "*", "/", "^", "**", "=", "<", ">=", "!=", " and ", " or ",
+_TOKENS = ("(", ")", "[", "]", ",", "+", "-", "*", "/", "^", "**", "=", "<", ">=", "!=", " and ", " or ",
            "not ", "_", ".", "e", "1", "x", "u", "'", '"', ";", "\n", "\\", "{", "}", "#", "\x00", "é", "²",
            "if(", "diff(", "max(", "true", "9^9", "1e308", "1e300",
            "1e-300", "-1", "::", "x_", "u_x")  # fmt: skip
 
 
 def expression(rng: random.Random, depth: int) -> str:
-    """A sentence that the grammar allows, whether or not it means anything."""
+    """Return a random expression that the grammar allows, meaningful or not."""
     if depth <= 0 or rng.random() < 0.15:
         return rng.choice(_NAMES if rng.random() < 0.6 else _NUMBERS)
     kind, inner = rng.random(), depth - 1
@@ -253,7 +253,7 @@ def expression(rng: random.Random, depth: int) -> str:
 
 
 def mutated(text: str, rng: random.Random) -> str:
-    """A text with a few pieces deleted, doubled, swapped or put in."""
+    """Return the text after a few random deletions, duplications, insertions and replacements."""
     for _ in range(rng.randint(1, 4)):
         at, to = sorted((rng.randint(0, len(text)), rng.randint(0, len(text))))
         match rng.randrange(5):
@@ -262,7 +262,7 @@ def mutated(text: str, rng: random.Random) -> str:
             case 1:
                 text = text[:at] + text[at : min(to, at + 40)] * 2 + text[at:]
             case 2:
-                text = text[:at] + rng.choice(_PIECES) + text[at:]
+                text = text[:at] + rng.choice(_TOKENS) + text[at:]
             case 3:
                 text = text[:at] + rng.choice(SENTENCES) + text[at:]
             case _:
@@ -273,7 +273,7 @@ def mutated(text: str, rng: random.Random) -> str:
 
 
 def altered(text: str, rng: random.Random) -> str:
-    """A problem file that is still TOML: one or two of its numbers and texts are others."""
+    """Return a problem file with one or two values replaced; it is still valid TOML."""
     for _ in range(rng.randint(1, 2)):
         found = list(_VALUE.finditer(text))
         value = rng.choice(found)
@@ -291,7 +291,7 @@ def altered(text: str, rng: random.Random) -> str:
 
 
 def noise(rng: random.Random) -> str:
-    """Pieces of the language in no order, or any characters at all."""
+    """Return random tokens of the language or random characters."""
     if rng.random() < 0.7:
-        return "".join(rng.choice(_PIECES + _NAMES) for _ in range(rng.randint(0, 30)))
+        return "".join(rng.choice(_TOKENS + _NAMES) for _ in range(rng.randint(0, 30)))
     return "".join(chr(rng.randrange(0x2FFF)) for _ in range(rng.randint(0, 20)))

@@ -1,11 +1,11 @@
-"""A long fuzz run of the text parser and the problem-file reader.
+"""Long fuzz run of the text parser and the problem-file reader.
 
     python -m benchmarks.fuzz_text --count 100000 --seed 0
     python -m benchmarks.fuzz_text --count 100000 --atheris          (where atheris is installed)
 
-Every input must either be read or be refused with a `ProblemError`; anything else is a crash. Inputs
-that are read are also written and read again, and must come back equal. Times are of the processor, so
-that a busy machine does not count as a slow parser.
+Every input must be read or rejected with a `ProblemError`; anything else is a crash. Inputs that are read are
+also written and read again, and must be equal. Times are CPU times, which depend little on the load of the
+machine.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from pibls.io import parse_problem
 from pibls.text import Names, TextPrinter, parse_equations, parse_relation
 
 NAMES = Names.of("x y t", unknowns="u v", time="t", k=sp.Rational(5, 2), w=(sp.Integer(1), sp.Symbol("x")))
-SLOW = 1.0
-_REPORTED = 25_000  # a coverage-guided run says so often how it stands
+SLOW_SECONDS = 1.0
+_REPORT_INTERVAL = 25_000  # inputs between two reports of a coverage-guided run
 
 
 @dataclass
 class Tally:
-    """What a run has seen."""
+    """Counts of a run: inputs, inputs read, crashes, failed round trips, slow inputs."""
 
     inputs: int = 0
     read: int = 0
@@ -46,33 +46,33 @@ class Tally:
     slowest: tuple[float, str] = (0.0, "")
 
     def add(self, text: str, *attempts: Callable[[str], bool]) -> None:
-        """Try one input, in one way after the other until it is read; each is timed by itself."""
+        """Try the readers one after the other until one reads the input; each is timed separately."""
         if self.inputs % 2000 == 0:
-            clear_cache()  # SymPy remembers everything; a long run would fill the memory
+            clear_cache()  # the cache of SymPy would fill the memory in a long run
         self.inputs += 1
         for attempt in attempts:
             began = time.process_time()
             is_read = False
             try:
                 is_read = attempt(text)
-            except Unequal:
+            except RoundTripError:
                 self.unequal.append(text)
             except Exception as problem:
                 self.crashes.append((f"{type(problem).__name__}: {problem}"[:200], text))
             seconds = time.process_time() - began
             self.slowest = max(self.slowest, (seconds, text))
-            if seconds > SLOW:
+            if seconds > SLOW_SECONDS:
                 self.slow.append((seconds, text))
             self.read += is_read
             if is_read:
                 break
 
     def report(self) -> str:
-        """The figures, in a few lines."""
+        """Return the counts as text."""
         lines = [
-            f"{self.inputs} inputs, {self.read} read, the others refused",
+            f"{self.inputs} inputs, {self.read} read, the others rejected",
             f"{len(self.crashes)} crashes, {len(self.unequal)} not equal after writing and reading",
-            f"{len(self.slow)} slower than {SLOW} s",
+            f"{len(self.slow)} slower than {SLOW_SECONDS} s",
             f"slowest {self.slowest[0]:.3f} s: {self.slowest[1][:200]!r}",
         ]
         lines += [f"crash {reason} in {text[:300]!r}" for reason, text in self.crashes[:20]]
@@ -81,12 +81,12 @@ class Tally:
         return "\n".join(lines)
 
 
-class Unequal(Exception):  # noqa: N818 - an outcome
-    """Written and read again, an input is not what it was."""
+class RoundTripError(Exception):
+    """An input differs after writing and reading it again."""
 
 
 def read_relation(text: str) -> bool:
-    """Whether a text is read as a relation."""
+    """Return whether a text is read as a relation."""
     try:
         parse_relation(text, NAMES)
     except ProblemError:
@@ -95,24 +95,24 @@ def read_relation(text: str) -> bool:
 
 
 def read_equation(text: str, *, write: bool = False) -> bool:
-    """Whether a text is read as an equation; if so, it may be written and read again."""
+    """Return whether a text is read as an equation; optionally also test the round trip."""
     try:
         equations: tuple[Any, ...] = parse_equations(text, NAMES)
     except ProblemError:
         return False
     if write:
-        scribe = TextPrinter(NAMES)
+        printer = TextPrinter(NAMES)
         for equation in equations:
             try:
-                scribe.equation(equation)  # compares by itself
+                printer.equation(equation)  # compares by itself
             except ProblemError as error:
                 if error.remedy.startswith("It reads back"):
-                    raise Unequal from error
+                    raise RoundTripError from error
     return True
 
 
 def read_file(text: str) -> bool:
-    """Whether a problem file is read."""
+    """Return whether a problem file is read."""
     try:
         parse_problem(text)
     except ProblemError:
@@ -121,10 +121,10 @@ def read_file(text: str) -> bool:
 
 
 def run(count: int, seed: int, write_every: int = 10, file_every: int = 100) -> Tally:
-    """A run of the own generator."""
+    """Run with random inputs of `benchmarks.fuzz_inputs`."""
     rng = random.Random(seed)
     tally = Tally()
-    with suppress(KeyboardInterrupt):  # then what there is so far is reported
+    with suppress(KeyboardInterrupt):  # report the counts so far
         _fill(tally, count, rng, write_every, file_every)
     return tally
 
@@ -149,7 +149,7 @@ def _fill(tally: Tally, count: int, rng: random.Random, write_every: int, file_e
 
 
 def run_atheris(count: int, arguments: list[str]) -> Tally:
-    """A coverage-guided run; atheris itself decides on the inputs."""
+    """Run with inputs chosen by atheris, guided by coverage."""
     import atheris  # type: ignore
 
     tally = Tally()
@@ -158,11 +158,11 @@ def run_atheris(count: int, arguments: list[str]) -> Tally:
         text = data.decode("utf-8", errors="replace")
         is_file = text[:1] == "["
         tally.add(text, *([read_file] if is_file else [read_equation, read_relation]))
-        if tally.inputs % _REPORTED == 0 or tally.inputs >= count:
+        if tally.inputs % _REPORT_INTERVAL == 0 or tally.inputs >= count:
             sys.stdout.write(tally.report() + "\n")
             sys.stdout.flush()
         if tally.inputs >= count:
-            os._exit(0)  # atheris takes any other way out for a crash
+            os._exit(0)  # atheris counts any other exit as a crash
 
     for function in _own_functions():
         atheris.instrument_func(function)
@@ -172,7 +172,7 @@ def run_atheris(count: int, arguments: list[str]) -> Tally:
 
 
 def _own_functions() -> list[Any]:
-    """Every function and method of the parser and the reader."""
+    """Return all functions and methods of the parser and the reader."""
     found = []
     for name, module in list(sys.modules.items()):
         if name.startswith(("pibls.text.", "pibls.io.")):
@@ -186,10 +186,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--count", type=int, default=10_000, help="number of inputs")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--files-every", type=int, default=100, help="one input in so many is a problem file")
-    parser.add_argument("--atheris", action="store_true", help="coverage-guided, needs atheris")
+    parser.add_argument("--files-every", type=int, default=100, help="every n-th input is a problem file")
+    parser.add_argument("--atheris", action="store_true", help="coverage-guided run (requires atheris)")
     options, further = parser.parse_known_args()
     if options.atheris:
         run_atheris(options.count, [f"-seed={options.seed + 1}", *further])

@@ -1,6 +1,6 @@
-r"""Layers, fronts, peaks, waves, corners, walls of several materials: what one smooth basis does not resolve.
+r"""Problems that one smooth basis does not resolve: layers, fronts, peaks, waves, corners, material layers.
 
-Each problem has its tolerance, a solution that owes nothing to the solver, and a peer.
+Each problem has a tolerance, a reference that is independent of pibls, and a peer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.peers.hard_ngsolve import Peer
 from pibls.arrays import Array
 
 _REFERENCE = 56, 14
-"""Cells and order of NGSolve where no formula is known: 2e-10 from a solution to 1e-9 by products of ours."""
+"""Cells and order of the NGSolve reference; it differs by 2e-10 from our tensor-product solution at 1e-9."""
 x, y, z = sp.symbols("x y z")
 Tries = tuple[tuple[int, int], ...]
 LINE: Tries = tuple((n, p) for n in (4, 8, 16, 32) for p in (4, 8, 12, 16))
@@ -33,18 +33,18 @@ FINE: Tries = ((22, 5),)  # (18, 5) leaves 2e-6 of a peak in a cube after 43 s, 
 
 @dataclass(frozen=True)
 class Hard:
-    """A problem, its tolerance, its solution as a function of points (n, d), and where it is hard."""
+    """A problem, its tolerance, its solution as a function of points (n, d), and its hard region."""
 
     problem: pibls.Problem
     tol: float
     exact: Callable[[Array], Array]
     peer: Peer | None = None
     tries: Tries = PLANE
-    """How fine and of which order the peer may be."""
+    """Meshes (cells) and orders to try for the peer."""
     near: tuple[Array, float] | None = None
-    """A place to look at more closely, and how closely."""
+    """Centre and radius of additional test points."""
     dense: bool = False
-    """Whether one dense basis is measured beside it."""
+    """Whether one dense basis is measured too."""
 
 
 def line(e: float) -> Hard:
@@ -61,7 +61,7 @@ def line(e: float) -> Hard:
     return Hard(problem, 1e-10, exact, peers.outflow(e), LINE, (np.array([1.0]), 20 * e))
 
 
-def made(
+def manufactured(
     expression: Any,
     tol: float,
     wave: float = 0.0,
@@ -79,13 +79,13 @@ def made(
     def graded(n: int) -> Any:
         if near is None:
             return peers.rectangles(n, [float] * len(names))
-        return peers.rectangles(n, [peers.fine_at(float(c), 1.5 * near[1]) for c in near[0]])
+        return peers.rectangles(n, [peers.clustered_at(float(c), 1.5 * near[1]) for c in near[0]])
 
     domain = pibls.Box(dict.fromkeys(names, (0, 1)))
     source = left(expression)
     problem = pibls.Problem(domain, [sp.Eq(left(u), source)], [pibls.Dirichlet(u, expression)])
     function = sp.lambdify(names, expression)
-    peer = peers.made(expression, source, wave, names, mesh or graded)
+    peer = peers.manufactured(expression, source, wave, names, mesh or graded)
     flat = PLANE if mesh is None else SLANT
     tries = flat if len(names) == 2 else SPACE if near is None else FINE
     return Hard(problem, tol, lambda X: np.asarray(function(*X.T)), peer, tries, near, dense)
@@ -97,12 +97,12 @@ def front(steepness: float, a: float, b: float, c: float) -> Hard:
     def mesh(n: int) -> Any:
         s = np.linspace(0.0, 1.0, 4 * n + 1)
         along = np.stack([s, -(a * s + c) / b], axis=1)
-        return peers.near_line(n, along[(along[:, 1] >= 0) & (along[:, 1] <= 1)])
+        return peers.refined_near(n, along[(along[:, 1] >= 0) & (along[:, 1] <= 1)])
 
-    return made(sp.tanh(steepness * (a * x + b * y + sp.nsimplify(c))), 1e-8, mesh=mesh)
+    return manufactured(sp.tanh(steepness * (a * x + b * y + sp.nsimplify(c))), 1e-8, mesh=mesh)
 
 
-def walls(edges: list[float], k: list[float], source: list[float], d: int = 1) -> Hard:
+def material_layers(edges: list[float], k: list[float], source: list[float], d: int = 1) -> Hard:
     """(k u')' = -s in layers, u = 0 and 1 at the ends; in the plane the same across a strip."""
     names = (x, y)[:d]
     u = sp.Function("u")(*names)
@@ -120,7 +120,7 @@ def walls(edges: list[float], k: list[float], source: list[float], d: int = 1) -
         conditions.append(pibls.Neumann(u, 0, on=sp.Or(sp.Eq(y, 0), sp.Eq(y, 1))))
     domain = pibls.Interval(x, 0, 1) if d == 1 else pibls.Box({x: (0, 1), y: (0, 1)})
     problem = pibls.Problem(domain, [equation], conditions)
-    return Hard(problem, 1e-10, lambda X: exact(X[:, 0]), peers.walls(edges, k, source, d), FEW)
+    return Hard(problem, 1e-10, lambda X: exact(X[:, 0]), peers.material_layers(edges, k, source, d), FEW)
 
 
 def _layers(edges: list[float], k: list[float], source: list[float]) -> Callable[[Array], Array]:
@@ -167,19 +167,19 @@ def beam() -> Hard:
     return Hard(problem, 1e-10, exact, peers.beam(1 / 3), FEW)
 
 
-def convected(e: float) -> Hard:
+def convection_diffusion(e: float) -> Hard:
     """-ε Δu + (1, 2)·∇u = 1 on the unit square, u = 0; the reference is NGSolve's on a finer mesh."""
     u = sp.Function("u")(x, y)
     domain = pibls.Box({x: (0, 1), y: (0, 1)})
     equation = sp.Eq(-e * (u.diff(x, 2) + u.diff(y, 2)) + u.diff(x) + 2 * u.diff(y), 1)
     problem = pibls.Problem(domain, [equation], [pibls.Dirichlet(u, 0)])
     near = np.array([1.0, 1.0]), 5 * e
-    return Hard(problem, 1e-6, lambda X: _fine(e)(X), peers.convected(e), PLANE, near)
+    return Hard(problem, 1e-6, lambda X: _fine(e)(X), peers.convection_diffusion(e), PLANE, near)
 
 
 @cache
 def _fine(e: float) -> Callable[[Array], Array]:
-    return peers.convected(e)(*_REFERENCE)
+    return peers.convection_diffusion(e)(*_REFERENCE)
 
 
 class LShape:
@@ -256,27 +256,29 @@ def near(centre: tuple[float, ...], width: float) -> tuple[Array, float]:
 
 PROBLEMS: dict[str, Callable[[], Hard]] = {
     **{f"outflow {e:g}": lambda e=e: line(e) for e in (1e-2, 1e-3, 1e-4, 1e-5)},  # type: ignore[misc]
-    "wall 1|10": lambda: walls([0, 0.5, 1], [1, 10], [0, 0]),
-    "wall 1|10 heated": lambda: walls([0, 0.5, 1], [1, 10], [1, 1]),
-    "wall 1|400": lambda: walls([0, 0.3, 1], [1, 400], [0, 0]),
-    "wall 1|400 heated": lambda: walls([0, 0.3, 1], [1, 400], [2, 2]),
-    "five layers": lambda: walls([0, 0.1, 0.35, 0.5, 0.9, 1], [1, 20, 0.3, 5, 2], [1, 1, 1, 1, 1]),
-    "heater of 0.01": lambda: walls([0, 0.4, 0.41, 1], [1, 1, 1], [0, 100, 0]),
-    "gap of 1e-3": lambda: walls([0, 0.5, 0.501, 1], [1, 1e-3, 1], [1, 1, 1]),
+    "wall 1|10": lambda: material_layers([0, 0.5, 1], [1, 10], [0, 0]),
+    "wall 1|10 heated": lambda: material_layers([0, 0.5, 1], [1, 10], [1, 1]),
+    "wall 1|400": lambda: material_layers([0, 0.3, 1], [1, 400], [0, 0]),
+    "wall 1|400 heated": lambda: material_layers([0, 0.3, 1], [1, 400], [2, 2]),
+    "five layers": lambda: material_layers([0, 0.1, 0.35, 0.5, 0.9, 1], [1, 20, 0.3, 5, 2], [1, 1, 1, 1, 1]),
+    "heater of 0.01": lambda: material_layers([0, 0.4, 0.41, 1], [1, 1, 1], [0, 100, 0]),
+    "gap of 1e-3": lambda: material_layers([0, 0.5, 0.501, 1], [1, 1e-3, 1], [1, 1, 1]),
     "point load": beam,
-    "wall 1|10 in the plane": lambda: walls([0, 0.5, 1], [1, 10], [1, 1], 2),
-    "wall 1|400 in the plane": lambda: walls([0, 0.3, 1], [1, 400], [0, 0], 2),
+    "wall 1|10 in the plane": lambda: material_layers([0, 0.5, 1], [1, 10], [1, 1], 2),
+    "wall 1|400 in the plane": lambda: material_layers([0, 0.3, 1], [1, 400], [0, 0], 2),
     "plate": plate,
     "L-shape in cells": corner,
-    "peak exp(-1000 r²)": lambda: made(bump(1000, (0.4, 0.6)), 1e-8, near=near((0.4, 0.6), 0.05)),
-    "source of 1/200": lambda: made(bump(2e4, (0.37, 0.61)), 1e-8, near=near((0.37, 0.61), 0.01)),
+    "peak exp(-1000 r²)": lambda: manufactured(bump(1000, (0.4, 0.6)), 1e-8, near=near((0.4, 0.6), 0.05)),
+    "source of 1/200": lambda: manufactured(bump(2e4, (0.37, 0.61)), 1e-8, near=near((0.37, 0.61), 0.01)),
     "front tanh(20(x+y-1))": lambda: front(20, 1, 1, -1),
     "front tanh(30(x-2y+1/3))": lambda: front(30, 1, -2, 1 / 3),
-    "30 wavelengths": lambda: made(sp.cos(190.0 * (0.8 * x + 0.6 * y)), 1e-8, 190.0),
-    "convected 1e-2": lambda: convected(1e-2),
-    "convected 1e-3": lambda: convected(1e-3),
-    "cube, smooth": lambda: made(
+    "30 wavelengths": lambda: manufactured(sp.cos(190.0 * (0.8 * x + 0.6 * y)), 1e-8, 190.0),
+    "convected 1e-2": lambda: convection_diffusion(1e-2),
+    "convected 1e-3": lambda: convection_diffusion(1e-3),
+    "cube, smooth": lambda: manufactured(
         sp.sin(3 * x + 1) * sp.cos(4 * y) * sp.exp(z / 2) + sp.cos(5 * x * z), 1e-8, 10.0, dense=True
     ),
-    "cube, peak of 1/20": lambda: made(bump(400, (0.4, 0.55, 0.5)), 1e-6, near=near((0.4, 0.55, 0.5), 0.06)),
+    "cube, peak of 1/20": lambda: manufactured(
+        bump(400, (0.4, 0.55, 0.5)), 1e-6, near=near((0.4, 0.55, 0.5), 0.06)
+    ),
 }

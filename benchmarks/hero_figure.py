@@ -1,8 +1,8 @@
-"""The picture at the top of the README: a few lines of Python, and what they draw.
+"""The figure at the top of the README: a few lines of Python and the solution they compute.
 
 python benchmarks/hero_figure.py      # docs/figures/hero.png, about ten seconds
 
-The code in the picture is the code that is run, and the numbers are those of that run.
+The code in the figure is the code that is run, and the numbers are those of that run.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ solution = pibls.solve(problem)
 INK, PAPER, ACCENT, SOFT = "#1d2430", "#f6f7f9", "#4051b5", "#5d6675"
 
 
-def solved() -> dict[str, Any]:
-    """The names that the code in the picture leaves behind."""
+def run_code() -> dict[str, Any]:
+    """Run the code of the figure and return its namespace."""
     import sympy as sp
 
     import pibls
 
-    space: dict[str, Any] = {"sp": sp, "pibls": pibls}
-    exec(CODE, space)  # the text above, nobody else's
-    return space
+    namespace: dict[str, Any] = {"sp": sp, "pibls": pibls}
+    exec(CODE, namespace)  # the constant above
+    return namespace
 
 
 def draw(path: Path = FIGURE) -> None:
     plt = paper_style()
-    space = solved()
-    solution, (x, y) = space["solution"], (space["x"], space["y"])
-    sp = space["sp"]
-    # The data on the boundary happen to solve the equation inside, so the true error is known.
+    namespace = run_code()
+    solution, (x, y) = namespace["solution"], (namespace["x"], namespace["y"])
+    sp = namespace["sp"]
+    # The boundary data solve the equation inside, so the exact solution is known.
     exact = sp.lambdify((x, y), sp.cos(12 * x + 16 * y) + sp.sin(20 * x))
     side = np.linspace(0.0, 1.0, 241)
     X, Y = np.meshgrid(side, side, indexing="ij")
@@ -60,8 +60,10 @@ def draw(path: Path = FIGURE) -> None:
     left.set_axis_off()
     left.text(0.0, 0.97, "Write the equation.", fontsize=19, color=INK, weight="bold", va="top")
     left.text(0.0, 0.80, CODE, fontsize=10.2, family="monospace", color=INK, va="top", linespacing=1.5)
-    told = f"{solution.nodes} functions · estimated error {solution.error.max:.0e} · true error {error:.0e}"
-    left.text(0.0, 0.10, told, fontsize=12.5, color=ACCENT, weight="bold", va="top")
+    caption = (
+        f"{solution.nodes} functions · estimated error {solution.error.max:.0e} · true error {error:.0e}"
+    )
+    left.text(0.0, 0.10, caption, fontsize=12.5, color=ACCENT, weight="bold", va="top")
     left.text(0.0, 0.02, "no mesh · no training · no tuning", fontsize=11, color=SOFT, va="top")
     right = figure.add_axes((0.55, 0.02, 0.44, 0.98), projection="3d", facecolor=PAPER)
     right.plot_surface(X, Y, u, cmap="viridis", rcount=180, ccount=180, linewidth=0, antialiased=False)

@@ -1,12 +1,12 @@
-r"""u_t = C u_xx + f and Lorenz's equations: the parameters that the data want, by `pibls.fit` and by DeepXDE.
+r"""Inverse problems by `pibls.fit` and by DeepXDE: a diffusivity, and the parameters of Lorenz's equations.
 
-python -m benchmarks.inverse            what is not stored yet: two problems, exact and noisy data
-python -m benchmarks.inverse --again    all of it
+python -m benchmarks.inverse            missing results only: two problems, exact and noisy data
+python -m benchmarks.inverse --again    all results
 
-The two inverse problems of DeepXDE's examples: equations, data, points, networks, learning rate and number
-of steps are those of the examples (but Lorenz's data are made here, at 25 times: theirs are in a file).
-Beside the exact data of the examples there are noisy ones, with a deviation of 2 % of that of the values.
-Both start where the example starts. Seconds are of the processor, one thread.
+The two inverse problems of the examples of DeepXDE: equations, data, points, networks, learning rate and
+number of steps are those of the examples (except that the data of Lorenz's equations are computed here at 25
+times). Besides exact data there are noisy data with σ = 2 % of the standard deviation of the values. Both
+methods start from the values of the example. Seconds are CPU seconds of one thread.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ NOISE = (0.0, 0.02)
 
 @dataclass(frozen=True)
 class Example:
-    """An inverse problem of DeepXDE's: what is measured, where, and the true parameters."""
+    """An inverse problem of the DeepXDE examples, with its data and true parameters."""
 
     name: str
     true: tuple[float, ...]
     values: Array
-    """(sets, points), without noise."""
+    """Data without noise, shape (data sets, points)."""
     fit: Callable[[Array], pibls.Fit]
     train: Callable[[Array], list[float]]
 
 
 def lorenz() -> Example:
-    """Three parameters of Lorenz's equations on [0, 3], from 25 times."""
+    """Return the example with three parameters of Lorenz's equations on [0, 3], data at 25 times."""
     from scipy.integrate import solve_ivp
 
     true, begin = (10.0, 15.0, 8.0 / 3.0), (-8.0, 7.0, 27.0)
@@ -93,9 +93,9 @@ def lorenz() -> Example:
 
 
 def diffusion() -> Example:
-    """The diffusivity of u_t = C u_xx + f on [-1, 1], from ten places at t = 1."""
-    places = np.linspace(-1.0, 1.0, 10)
-    values = (np.sin(np.pi * places) * np.exp(-1.0))[None, :]
+    """Return the example with the diffusivity of u_t = C u_xx + f on [-1, 1], data at ten points at t = 1."""
+    positions = np.linspace(-1.0, 1.0, 10)
+    values = (np.sin(np.pi * positions) * np.exp(-1.0))[None, :]
     x, t, C = sp.symbols("x t C")
     u = sp.Function("u")(x, t)
     exact = sp.sin(sp.pi * x) * sp.exp(-t)
@@ -107,24 +107,24 @@ def diffusion() -> Example:
             [pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(sp.pi * x))],
             {C: 2.0},
         )
-        return pibls.fit(problem, pibls.Data(u, {x: places, t: 1.0}, measured[0]), {C: (0.01, 100)})
+        return pibls.fit(problem, pibls.Data(u, {x: positions, t: 1.0}, measured[0]), {C: (0.01, 100)})
 
     def train(measured: Array) -> list[float]:
         import deepxde as dde
         import torch
 
-        wanted = dde.Variable(2.0)
+        C_variable = dde.Variable(2.0)
 
         def equation(s: Any, v: Any) -> Any:
-            rate, bent = dde.grad.jacobian(v, s, i=0, j=1), dde.grad.hessian(v, s, i=0, j=0)
+            rate, second = dde.grad.jacobian(v, s, i=0, j=1), dde.grad.hessian(v, s, i=0, j=0)
             wave = torch.sin(np.pi * s[:, 0:1]) * torch.exp(-s[:, 1:2])
-            return rate - wanted * bent - (np.pi**2 - 1) * wave
+            return rate - C_variable * second - (np.pi**2 - 1) * wave
 
         def solution(s: Array) -> Array:
             return np.asarray(np.sin(np.pi * s[:, 0:1]) * np.exp(-s[:, 1:2]))
 
         where = dde.geometry.GeometryXTime(dde.geometry.Interval(-1, 1), dde.geometry.TimeDomain(0, 1))
-        at = np.column_stack([places, np.ones(len(places))])
+        at = np.column_stack([positions, np.ones(len(positions))])
         conditions = [
             dde.icbc.DirichletBC(where, solution, lambda _, there: there),
             dde.icbc.IC(where, solution, lambda _, first: first),
@@ -133,7 +133,7 @@ def diffusion() -> Example:
         data = dde.data.TimePDE(
             where, equation, conditions, num_domain=40, num_boundary=20, num_initial=10, anchors=at
         )
-        return _trained(data, [2, 32, 32, 32, 1], [wanted], 50_000)
+        return _trained(data, [2, 32, 32, 32, 1], [C_variable], 50_000)
 
     return Example("diffusion", (1.0,), values, fit, train)
 
@@ -151,37 +151,37 @@ def _trained(data: Any, layers: list[int], variables: list[Any], steps: int) -> 
     return [float(v.detach()) for v in variables]
 
 
-def measured(example: Example, noise: float) -> Array:
-    """The values of the example with noise, the same for both."""
+def noisy_data(example: Example, noise: float) -> Array:
+    """Return the data of the example with noise, the same for both methods."""
     spread = np.std(example.values, axis=1, keepdims=True)
     rng = np.random.default_rng(5)
     return np.asarray(example.values + noise * spread * rng.standard_normal(example.values.shape))
 
 
 def run(stored: dict[str, Any]) -> None:
-    """What is not stored yet, each as soon as it is there."""
+    """Compute the missing results; each is stored at once."""
     for noise in NOISE:
         for example in (lorenz(), diffusion()):
-            values = measured(example, noise)
+            values = noisy_data(example, noise)
             row = stored.setdefault(f"{example.name} {noise:g}", {"true": list(example.true)})
             if "pibls" not in row:
-                example.fit(values)  # imports, and SymPy's caches
+                example.fit(values)  # imports and caches of SymPy are not measured
                 began = time.process_time()
                 found = example.fit(values)
                 row["seconds"] = time.process_time() - began
                 row["pibls"] = list(found.values.values())
                 row["interval"] = [list(found.interval(k)) for k in found.parameters]
-                _keep(stored)
+                _write(stored)
             if "deepxde" not in row:
-                _fixed()
+                _seed_and_threads()
                 began = time.process_time()
                 row["deepxde"] = example.train(values)
                 row["deepxde_seconds"] = time.process_time() - began
-                _keep(stored)
+                _write(stored)
             print(example.name, noise, row, flush=True)
 
 
-def _fixed() -> None:
+def _seed_and_threads() -> None:
     import deepxde as dde
     import torch
 
@@ -189,7 +189,7 @@ def _fixed() -> None:
     dde.config.set_random_seed(0)
 
 
-def _keep(stored: dict[str, Any]) -> None:
+def _write(stored: dict[str, Any]) -> None:
     STORED.write_text(json.dumps(stored, indent=1) + "\n")
 
 

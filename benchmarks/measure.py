@@ -1,4 +1,4 @@
-"""What every benchmark shares: errors on points that were not fitted, threads, a table."""
+"""Shared by the benchmarks: errors on points that were not fitted, timing, threads, Markdown tables."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _POINTS = 4000
 
 
 def errors(case: Case, solution: Callable[..., Any]) -> tuple[float, float]:
-    """Maximum and root-mean-square error on fresh random points of the domain."""
+    """Return maximum and root-mean-square error on random points that were not fitted."""
     X = case.problem.domain.interior(_POINTS, np.random.default_rng(20251115))
     e = np.asarray(solution(*X.T)) - case.exact(*X.T)
     return float(np.abs(e).max()), float(np.sqrt(np.mean(e**2)))
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """The result and the seconds it took."""
+    """Return the result and the wall seconds."""
     start = time.perf_counter()
     value = work()
     return value, time.perf_counter() - start
 
 
 def threads(count: int | None) -> AbstractContextManager[Any]:
-    """Pin the BLAS threads, where threadpoolctl is installed."""
+    """Limit the number of BLAS threads."""
     if count is None:
         return nullcontext()
     import scipy.linalg  # noqa: F401 - a library that is loaded later would not be limited
@@ -40,7 +40,7 @@ def threads(count: int | None) -> AbstractContextManager[Any]:
 
 
 def resident() -> float:
-    """Bytes that this process has in memory now (Linux), or had at most so far."""
+    """Return the resident memory of this process in bytes (Linux), elsewhere its peak."""
     import resource
 
     try:
@@ -51,7 +51,7 @@ def resident() -> float:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table, aligned for reading in a terminal too."""
+    """Return a Markdown table with aligned columns."""
     body = [list(header), *[list(r) for r in rows]]
     widths = [max(len(r[i]) for r in body) for i in range(len(header))]
     lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in body]

@@ -1,4 +1,4 @@
-"""∂_t u_i = f(u_i): grids, what differentiates on them, and `solve_ivp` on what comes out of it."""
+"""Method of lines: spectral grids with differentiation matrices, and time integration by `solve_ivp`."""
 
 from __future__ import annotations
 
@@ -14,25 +14,30 @@ x, y, t = sp.symbols("x y t")
 Rates = Callable[[float, Any], Any]
 
 
-def sampled(box: Sequence[tuple[float, float]], *exact: Callable[..., Any]) -> Callable[[], Reference]:
-    """Formulas at random points of the domain and at its end, sorted by time."""
+def sampled_reference(
+    box: Sequence[tuple[float, float]], *exact: Callable[..., Any]
+) -> Callable[[], Reference]:
+    """Return a reference from formulas at random points of the domain and at the end time, sorted by time."""
 
-    def made() -> Reference:
+    def build() -> Reference:
         rng = np.random.default_rng(5)
         X = np.column_stack([rng.uniform(a, b, 300) for a, b in box])
         X[-60:, -1] = box[-1][1]
         X = X[np.argsort(X[:, -1])]
         return Reference(X, np.array([f(*X.T) for f in exact]))
 
-    return made
+    return build
 
 
 def formula(*expressions: Any) -> list[Callable[..., Any]]:
+    """Return NumPy functions of (x, t) for SymPy expressions."""
     return [sp.lambdify((x, t), e) for e in expressions]
 
 
-def lines(rates: Rates, start: Any, grid: Any, stop: float, take: int, methods: Sequence[str]) -> list[Peer]:
-    """Method of lines: the first ``take`` fields on the grid, read at the reference's points."""
+def method_of_lines_peers(
+    rates: Rates, start: Any, grid: Any, stop: float, take: int, methods: Sequence[str]
+) -> list[Peer]:
+    """Return peers by the method of lines; the first ``take`` fields are interpolated to the reference."""
     from scipy.integrate import solve_ivp
 
     def peer(method: str) -> Peer:
@@ -54,7 +59,7 @@ def lines(rates: Rates, start: Any, grid: Any, stop: float, take: int, methods: 
 
 
 class Ring:
-    """n points round a ring, and what differentiates there."""
+    """Fourier grid of n points on a periodic interval."""
 
     def __init__(self, n: int, low: float, high: float) -> None:
         self.nodes = low + (high - low) * np.arange(n) / n
@@ -73,7 +78,7 @@ class Ring:
 
 
 class Chebyshev:
-    """n + 1 points with both ends, and what differentiates there."""
+    """Chebyshev grid of n + 1 points, end points included, with its differentiation matrix D."""
 
     def __init__(self, n: int, low: float, high: float) -> None:
         s = np.cos(np.pi * np.arange(n + 1) / n)
@@ -92,7 +97,7 @@ class Chebyshev:
 
 
 class Plane:
-    """A square with Chebyshev's points along both sides, and 0 at them."""
+    """Tensor Chebyshev grid on the unit square with zero boundary values."""
 
     def __init__(self, n: int) -> None:
         self.line, self.n = Chebyshev(n, 0, 1), n
@@ -115,14 +120,14 @@ class Plane:
 
 
 class Panels:
-    """Two Chebyshev grids that meet at a point, where the slope is continuous."""
+    """Two Chebyshev grids that meet at a point, with continuous derivative there."""
 
     def __init__(self, n: int, low: float, middle: float, high: float) -> None:
         self.left, self.right, self.n = Chebyshev(n, low, middle), Chebyshev(n, middle, high), n
         self.nodes = np.concatenate([self.right.nodes, self.left.nodes[1:]])
 
     def slopes(self, f: Any) -> tuple[Any, Any]:
-        """u and its first two derivatives where the middle is what both sides ask for."""
+        """Return the first two derivatives; the middle value makes the first derivative continuous."""
         n = self.n
         a, b = f[: n + 1].copy(), np.concatenate([[0.0], f[n + 1 :]])
         D, E = self.right.D, self.left.D
@@ -134,7 +139,7 @@ class Panels:
 
 
 class Mapped:
-    """Chebyshev's points drawn together in the middle of (-1, 1): x = sinh(as)/sinh(a)."""
+    """Chebyshev grid clustered at the centre of (-1, 1): x = sinh(as)/sinh(a)."""
 
     def __init__(self, n: int, a: float) -> None:
         inner = Chebyshev(n, -1, 1)
@@ -146,10 +151,15 @@ class Mapped:
         return self.inner.reader(np.arcsinh(X * np.sinh(self.a)) / self.a)
 
 
-def turning(
-    rate: Any, bent: Callable[[Any], Any], start: Any, ring: Ring, stop: float, parts: Callable[[Any], Any]
+def integrating_factor_peer(
+    rate: Any,
+    nonlinear: Callable[[Any], Any],
+    start: Any,
+    ring: Ring,
+    stop: float,
+    parts: Callable[[Any], Any],
 ) -> list[Peer]:
-    """û' = λû + f̂(u) as (e^{-λt} û)' = e^{-λt} f̂: what is linear and fast is taken out."""
+    """Return a peer for û' = λû + f̂(u) by the integrating factor: (e^{-λt} û)' = e^{-λt} f̂."""
     from scipy.integrate import solve_ivp
 
     def run(tolerance: float, reference: Reference) -> Any:
@@ -157,7 +167,7 @@ def turning(
 
         def rates(time: float, w: Any) -> Any:
             e = np.exp(rate * time)
-            return np.fft.fft(bent(np.fft.ifft(e * w))) / e
+            return np.fft.fft(nonlinear(np.fft.ifft(e * w))) / e
 
         found = solve_ivp(
             rates,
@@ -178,32 +188,32 @@ def turning(
     return [Peer("DOP853, integrating factor", run, (1e-6, 1e-8, 1e-10, 1e-12))]
 
 
-def exponential(
-    ring: Ring, rates: Sequence[Any], bent: Callable[[Any], Any], starts: Any, stop: float, steps: int
+def etdrk4_reference(
+    ring: Ring, rates: Sequence[Any], nonlinear: Callable[[Any], Any], starts: Any, stop: float, steps: int
 ) -> Reference:
-    """û' = λû + f̂(u) by Cox and Matthews' exponential steps of fourth order, at eight times on the grid."""
+    """Solve û' = λû + f̂(u) by ETDRK4 (Cox and Matthews); return values at eight times on the grid."""
     h, n = stop / steps, len(ring.nodes)
     circle = np.exp(2j * np.pi * (np.arange(64) + 0.5) / 64)
     z = [h * np.asarray(r)[:, None] + circle for r in rates]
-    whole, half = (np.array([np.exp(c * h * np.asarray(r)) for r in rates]) for c in (1.0, 0.5))
+    full_step, half_step = (np.array([np.exp(c * h * np.asarray(r)) for r in rates]) for c in (1.0, 0.5))
     q = h * np.array([((np.exp(a / 2) - 1) / a).mean(1) for a in z])
     f1 = h * np.array([((-4 - a + np.exp(a) * (4 - 3 * a + a**2)) / a**3).mean(1) for a in z])
     f2 = h * np.array([((2 + a + np.exp(a) * (a - 2)) / a**3).mean(1) for a in z])
     f3 = h * np.array([((-4 - 3 * a - a**2 + np.exp(a) * (4 - a)) / a**3).mean(1) for a in z])
 
     def force(w: Any) -> Any:
-        return np.fft.fft(bent(np.fft.ifft(w, axis=1).real), axis=1)
+        return np.fft.fft(nonlinear(np.fft.ifft(w, axis=1).real), axis=1)
 
     w = np.fft.fft(np.array(starts), axis=1)
     kept: list[tuple[float, Any]] = []
     for i in range(1, steps + 1):
         now = force(w)
-        a = half * w + q * now
+        a = half_step * w + q * now
         on_a = force(a)
-        b = half * w + q * on_a
+        b = half_step * w + q * on_a
         on_b = force(b)
-        c = half * a + q * (2 * on_b - now)
-        w = whole * w + f1 * now + 2 * f2 * (on_a + on_b) + f3 * force(c)
+        c = half_step * a + q * (2 * on_b - now)
+        w = full_step * w + f1 * now + 2 * f2 * (on_a + on_b) + f3 * force(c)
         if i % (steps // 8) == 0:
             kept.append((i * h, np.fft.ifft(w, axis=1).real))
     some = slice(None, None, max(n // 64, 1))

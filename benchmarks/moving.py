@@ -1,10 +1,10 @@
-"""Evolutions in space: error, estimate, windows, seconds, beside a method of lines with SciPy's `solve_ivp`.
+"""Time-dependent PDEs: error, estimate, windows and seconds, against the method of lines with `solve_ivp`.
 
-python -m benchmarks.moving run [NAME …]      each problem with seeds 0 to 4, and its peers
-python -m benchmarks.moving table             what is stored, as the table of docs/guide/time.md
+python -m benchmarks.moving run [NAME …]      solve with seeds 0 to 4, and run the peers
+python -m benchmarks.moving table             print the stored results as the table of docs/guide/time.md
 
-References are closed formulas or sums of images. The peers have a Fourier or Chebyshev grid whose size was
-chosen by hand, with the exact solution known; pibls is given the problem alone.
+References are closed formulas or sums of mirror images. The peers use Fourier or Chebyshev grids whose size
+was chosen by hand, with the exact solution known; pibls gets the problem only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sympy as sp
 from scipy.special import erf
 
 import pibls
-from benchmarks.evolutions import SEEDS, Evolution, Peer, Reference, best_of, ours, theirs
+from benchmarks.evolutions import SEEDS, Evolution, Peer, Reference, best_run, measure_peers, measure_pibls
 from benchmarks.method_of_lines import (
     Chebyshev,
     Mapped,
@@ -27,10 +27,10 @@ from benchmarks.method_of_lines import (
     Plane,
     Ring,
     formula,
-    lines,
-    sampled,
+    integrating_factor_peer,
+    method_of_lines_peers,
+    sampled_reference,
     t,
-    turning,
     x,
     y,
 )
@@ -49,8 +49,8 @@ def advection(speed: int) -> Evolution:
             [u.diff(t) + speed * u.diff(x)],
             [pibls.Periodic(u, x), pibls.Initial(u, sp.sin(x))],
         ),
-        sampled([(0, 2 * np.pi), (0, 1)], lambda a, b: np.sin(a - speed * b)),
-        lambda: lines(
+        sampled_reference([(0, 2 * np.pi), (0, 1)], lambda a, b: np.sin(a - speed * b)),
+        lambda: method_of_lines_peers(
             lambda _, f: -speed * ring.d(f), np.sin(ring.nodes), ring, 1, 1, ["DOP853", "LSODA", "Radau"]
         ),
     )
@@ -74,8 +74,8 @@ def wave() -> Evolution:
             [u.diff(t, 2) - u.diff(x, 2)],
             [pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(2 * sp.pi * x)), pibls.Initial(u.diff(t), 0)],
         ),
-        sampled([(0, 1), (0, 10)], *formula(sp.sin(2 * sp.pi * x) * sp.cos(2 * sp.pi * t))),
-        lambda: lines(rates, start, grid, 10, 1, ["DOP853", "LSODA", "Radau"]),
+        sampled_reference([(0, 1), (0, 10)], *formula(sp.sin(2 * sp.pi * x) * sp.cos(2 * sp.pi * t))),
+        lambda: method_of_lines_peers(rates, start, grid, 10, 1, ["DOP853", "LSODA", "Radau"]),
         1e-8,
     )
 
@@ -104,11 +104,11 @@ def schroedinger() -> Evolution:
                 pibls.Initial(v, 0),
             ],
         ),
-        sampled(
+        sampled_reference(
             [(0, 1), (0, 10)],
             *formula(sp.sin(sp.pi * x) * sp.cos(omega * t), -sp.sin(sp.pi * x) * sp.sin(omega * t)),
         ),
-        lambda: lines(rates, start, grid, 10, 2, ["DOP853", "LSODA", "Radau"]),
+        lambda: method_of_lines_peers(rates, start, grid, 10, 2, ["DOP853", "LSODA", "Radau"]),
         1e-8,
     )
 
@@ -138,8 +138,10 @@ def shock() -> Evolution:
             [u.diff(t) + u * u.diff(x) - 0.01 / sp.pi * u.diff(x, 2)],
             [pibls.Dirichlet(u, 0), pibls.Initial(u, -sp.sin(sp.pi * x))],
         ),
-        sampled([(-1, 1), (0, 1)], exact),
-        lambda: lines(rates, -np.sin(np.pi * grid.nodes), grid, 1, 1, ["LSODA", "BDF", "Radau", "DOP853"]),
+        sampled_reference([(-1, 1), (0, 1)], exact),
+        lambda: method_of_lines_peers(
+            rates, -np.sin(np.pi * grid.nodes), grid, 1, 1, ["LSODA", "BDF", "Radau", "DOP853"]
+        ),
         1e-6,
     )
 
@@ -158,8 +160,8 @@ def solitons() -> Evolution:
             [u.diff(t) + 6 * u * u.diff(x) + u.diff(x, 3)],
             [pibls.Periodic(u, x), pibls.Initial(u, start)],
         ),
-        sampled([(-25, 25), (0, 1)], exact),
-        lambda: turning(
+        sampled_reference([(-25, 25), (0, 1)], exact),
+        lambda: integrating_factor_peer(
             1j * ring.k**3,
             lambda f: -6 * f.real * ring.d(f.real),
             exact(ring.nodes, 0 * ring.nodes),
@@ -189,8 +191,10 @@ def breather() -> Evolution:
             [u.diff(t, 2) - u.diff(x, 2) + sp.sin(u)],
             [pibls.Periodic(u, x), pibls.Initial(u, e.subs(t, 0)), pibls.Initial(u.diff(t), 0)],
         ),
-        sampled([(-40, 40), (0, stop)], *formula(e)),
-        lambda: lines(rates, np.concatenate([first, 0 * first]), ring, stop, 1, ["DOP853", "LSODA"]),
+        sampled_reference([(-40, 40), (0, stop)], *formula(e)),
+        lambda: method_of_lines_peers(
+            rates, np.concatenate([first, 0 * first]), ring, stop, 1, ["DOP853", "LSODA"]
+        ),
         1e-6,
     )
 
@@ -220,8 +224,8 @@ def quenched() -> Evolution:
             [u.diff(t) - u.diff(x, 2)],
             [pibls.Dirichlet(u, 0), pibls.Initial(u, 1)],
         ),
-        sampled([(0, 1), (1e-4, 0.2)], exact),
-        lambda: lines(rates, start, grid, 0.2, 1, ["BDF", "Radau", "LSODA"]),
+        sampled_reference([(0, 1), (1e-4, 0.2)], exact),
+        lambda: method_of_lines_peers(rates, start, grid, 0.2, 1, ["BDF", "Radau", "LSODA"]),
         1e-6,
     )
 
@@ -289,11 +293,13 @@ def drum() -> Evolution:
                 pibls.Initial(w.diff(t), 0),
             ],
         ),
-        sampled(
+        sampled_reference(
             [(0, 1), (0, 1), (0, 14)],
             lambda a, b, c: np.sin(np.pi * a) * np.sin(np.pi * b) * np.cos(np.sqrt(2) * np.pi * c),
         ),
-        lambda: lines(rates, np.concatenate([shape, 0 * shape]), plane, 14, 1, ["DOP853", "LSODA"]),
+        lambda: method_of_lines_peers(
+            rates, np.concatenate([shape, 0 * shape]), plane, 14, 1, ["DOP853", "LSODA"]
+        ),
         1e-6,
     )
 
@@ -310,26 +316,26 @@ def run(names: list[str]) -> None:
         if names and not any(n in evolution.name for n in names):
             continue
         reference = evolution.reference()
-        rows = [ours(evolution, seed, reference, repeats=1) for seed in SEEDS]
+        rows = [measure_pibls(evolution, seed, reference, repeats=1) for seed in SEEDS]
         error = max(row["error"] for row in rows)
-        peers = theirs(evolution, reference, error)
+        peers = measure_peers(evolution, reference, error)
         stored[evolution.name] = {"tol": evolution.tol, "ours": rows, "peers": peers}
         STORED.write_text(json.dumps(stored, indent=1) + "\n")
-        print(evolution.name, rows[0], best_of(peers, error), flush=True)
+        print(evolution.name, rows[0], best_run(peers, error), flush=True)
 
 
 def table() -> str:
-    """Markdown of what is stored: the worst of five seeds."""
+    """Return the Markdown table of stored results: the largest values of five seeds."""
     out = ["| problem | tol | error | estimate | windows | seconds | best of `solve_ivp`, its error |"]
     out.append("| --- | --- | --- | --- | --- | --- | --- |")
     for name, found in json.loads(STORED.read_text()).items():
         rows = found["ours"]
         error, estimate = max(r["error"] for r in rows), max(r["estimate"] for r in rows)
-        best = best_of(found["peers"], error)
-        beside = "" if best is None else f"{best['method']} {best['seconds']:.2f} s, {best['error']:.0e}"
+        best = best_run(found["peers"], error)
+        peer_text = "" if best is None else f"{best['method']} {best['seconds']:.2f} s, {best['error']:.0e}"
         out.append(
             f"| {name} | {found['tol']:.0e} | {error:.0e} | {estimate:.0e} | {rows[0]['windows']} "
-            f"| {min(r['seconds'] for r in rows):.2f} | {beside} |"
+            f"| {min(r['seconds'] for r in rows):.2f} | {peer_text} |"
         )
     return "\n".join(out)
 

@@ -1,4 +1,4 @@
-"""More evolutions for `benchmarks.moving`: fronts, solitons, chaos, spots, heat and vortices."""
+"""Further problems of `benchmarks.moving`: fronts, solitons, chaos, spot patterns, heat and vortices."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmarks.method_of_lines import (
     Chebyshev,
     Plane,
     Ring,
-    exponential,
+    etdrk4_reference,
     formula,
-    lines,
-    sampled,
+    integrating_factor_peer,
+    method_of_lines_peers,
+    sampled_reference,
     t,
-    turning,
     x,
     y,
 )
@@ -61,7 +61,7 @@ def phases() -> Evolution:
             [pibls.Periodic(u, x), pibls.Initial(u, x**2 * sp.cos(sp.pi * x))],
         ),
         reference,
-        lambda: lines(rates, start(grid), grid, 1, 1, ["BDF", "LSODA", "Radau"]),
+        lambda: method_of_lines_peers(rates, start(grid), grid, 1, 1, ["BDF", "LSODA", "Radau"]),
         1e-6,
     )
 
@@ -83,8 +83,10 @@ def soliton() -> Evolution:
                 pibls.Initial(v, sp.sin(x) / sp.cosh(x)),
             ],
         ),
-        sampled([(-30, 30), (0, 2)], *formula(sp.cos(x) / sp.cosh(x - t), sp.sin(x) / sp.cosh(x - t))),
-        lambda: turning(
+        sampled_reference(
+            [(-30, 30), (0, 2)], *formula(sp.cos(x) / sp.cosh(x - t), sp.sin(x) / sp.cosh(x - t))
+        ),
+        lambda: integrating_factor_peer(
             -0.5j * ring.k**2,
             lambda f: 1j * np.abs(f) ** 2 * f,
             np.exp(1j * ring.nodes) / np.cosh(ring.nodes),
@@ -105,7 +107,7 @@ def chaos(stop: int = 100) -> Evolution:
 
     def reference() -> Reference:
         ring = Ring(384, 0, 32 * np.pi)
-        return exponential(
+        return etdrk4_reference(
             ring,
             [ring.k**2 - ring.k**4 + 0j],
             lambda f: -f * np.array([ring.d(f[0])]),
@@ -123,7 +125,7 @@ def chaos(stop: int = 100) -> Evolution:
             [pibls.Periodic(u, x), pibls.Initial(u, start)],
         ),
         reference,
-        lambda: lines(
+        lambda: method_of_lines_peers(
             lambda _, f: -f * ring.d(f) - ring.d(f, 2) - ring.d(f, 4),
             begun(ring),
             ring,
@@ -150,7 +152,7 @@ def spots(stop: int = 200) -> Evolution:
             eaten = f[0] * f[1] ** 2
             return np.array([0.04 - eaten, eaten])
 
-        return exponential(ring, rates, bent, begun(ring), stop, 16_000)
+        return etdrk4_reference(ring, rates, bent, begun(ring), stop, 16_000)
 
     ring = Ring(384, -1, 1)
 
@@ -177,7 +179,7 @@ def spots(stop: int = 200) -> Evolution:
             ],
         ),
         reference,
-        lambda: lines(rates, np.concatenate(begun(ring)), ring, stop, 2, ["DOP853", "RK45"]),
+        lambda: method_of_lines_peers(rates, np.concatenate(begun(ring)), ring, stop, 2, ["DOP853", "RK45"]),
         1e-6,
     )
 
@@ -202,8 +204,8 @@ def heat() -> Evolution:
             [u.diff(t) - u.diff(x, 2) / 100],
             [pibls.Dirichlet(u, 0), pibls.Initial(u, exact.subs(t, 0))],
         ),
-        sampled([(0, 1), (0, 10)], *formula(exact)),
-        lambda: lines(rates, start, grid, 10, 1, ["LSODA", "BDF", "Radau", "DOP853"]),
+        sampled_reference([(0, 1), (0, 10)], *formula(exact)),
+        lambda: method_of_lines_peers(rates, start, grid, 10, 1, ["LSODA", "BDF", "Radau", "DOP853"]),
         1e-8,
     )
 
@@ -227,8 +229,10 @@ def drift() -> Evolution:
             [u.diff(t) + u.diff(x) - u.diff(x, 2) / 100],
             [pibls.Dirichlet(u, exact), pibls.Initial(u, exact.subs(t, 0))],
         ),
-        sampled([(0, 1), (0, 10)], *formula(exact)),
-        lambda: lines(rates, value(grid.nodes, 0.0), grid, 10, 1, ["DOP853", "LSODA", "Radau"]),
+        sampled_reference([(0, 1), (0, 10)], *formula(exact)),
+        lambda: method_of_lines_peers(
+            rates, value(grid.nodes, 0.0), grid, 10, 1, ["DOP853", "LSODA", "Radau"]
+        ),
         1e-8,
     )
 
@@ -250,8 +254,8 @@ def plate() -> Evolution:
             [w.diff(t) - w.diff(x, 2) - w.diff(y, 2)],
             [pibls.Dirichlet(w, 0), pibls.Initial(w, start)],
         ),
-        sampled([(0, 1), (0, 1), (0, 0.1)], exact),
-        lambda: lines(
+        sampled_reference([(0, 1), (0, 1), (0, 0.1)], exact),
+        lambda: method_of_lines_peers(
             lambda _, f: plane.inside(plane.laplace(f)),
             exact(a, b, 0.0),
             plane,
@@ -291,7 +295,7 @@ def vortices(stop: int = 2) -> Evolution:
             ],
         ),
         # Unknowns come in the order of their names.
-        sampled(
+        sampled_reference(
             [(0, 2 * np.pi), (0, 2 * np.pi), (0, stop)],
             *(sp.lambdify((x, y, t), e) for e in (exact[2], *exact[:2])),
         ),

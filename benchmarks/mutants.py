@@ -1,16 +1,16 @@
-"""make mutants: change one thing of the core at a time, and see whether the quick tests notice.
+"""Mutation testing (make mutants): change one line or threshold at a time and run the quick tests.
 
     python -m benchmarks.mutants [--only WORDS] [--lines] [--least 0.9] [--seconds 1e9] [--again]
 
-Everything is imported and every test collected once, and nothing is solved. Then a first fork runs all quick
-tests and writes down which of them read which threshold or enter which changed function (.mutants/readers).
-For each change one more fork is made: there the threshold has its new value, or the function its new code, in
-memory, and those tests that read it are run, the quick and the watchful first, until one fails. A change of
-what no quick test reads is not noticed. Processes that a test starts see the old sources: that can only hide
-that a change was noticed.
+All modules are imported and all tests collected once. A first fork runs the quick tests and records which of
+them read which threshold or enter which function (.mutants/readers). Each mutant is then tested in its own
+fork: the threshold has its new value, or the function its new code, in memory, and the tests that read it are
+run, the fast ones and those that detected other mutants first, until one fails. A mutant that no quick test
+reads survives. Processes started by a test see the original sources, so mutants may survive there.
 
-Each result is a file of its own in .mutants/, so a run can be interrupted and resumed. A change that was
-noticed stays so while the changed file is the same; one that was not is tried again when tests have changed.
+Each result is stored in a file in .mutants/, so a run can be interrupted and resumed. The result of a
+detected mutant is valid while the changed file is the same; a surviving mutant is tested again when the tests
+change.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ SOURCES = ROOT / "src" / "pibls"
 STORE = ROOT / ".mutants"
 READERS = STORE / "readers"
 HANGS = 20.0
-"""Seconds of the processor, and times the usual, for one test: a change that needs more hangs."""
+"""CPU seconds for one test, and factor of its usual time, above which it counts as hanging."""
 MEMORY = 5 << 30
-"""Bytes that a fork may have: a change that asks for more is noticed by that."""
+"""Memory limit of a fork in bytes; a mutant that needs more is detected."""
 _ENTERED = "_pibls_entered"
 
 
-# -- what a change is in memory --
+# -- applying a mutant in memory --
 
 
 def module_of(file: str) -> ModuleType:
@@ -60,14 +60,14 @@ def module_of(file: str) -> ModuleType:
 
 
 def instances(of: str) -> Iterator[tuple[str, Any]]:
-    """The objects in a module of thresholds, by their names."""
+    """Yield the threshold objects of a module with their names."""
     for name, value in vars(module_of(of)).items():
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             yield name, value
 
 
 def apply(mutant: Mutant) -> None:
-    """Change it in this process: values of thresholds, or the code of the functions that differ."""
+    """Apply a mutant in this process: set threshold values, or replace the code of functions."""
     path = SOURCES / mutant.file
     source = path.read_text(encoding="utf-8")
     if mutant.file.startswith(THRESHOLDS):
@@ -75,13 +75,15 @@ def apply(mutant: Mutant) -> None:
             object.__setattr__(thing, field, value)
         return
     changed = functions(compile(mutant.applied(source), str(path), "exec"))
-    swapped(path, {q: c for q, c in changed.items() if c != functions(compile(source, str(path), "exec"))[q]})
+    replace_code(
+        path, {q: c for q, c in changed.items() if c != functions(compile(source, str(path), "exec"))[q]}
+    )
 
 
 def differing(mutant: Mutant, source: str) -> Iterator[tuple[Any, str, Any]]:
-    """The object, its field and the new value of a change to a threshold."""
+    """Yield object, field and new value of a mutated threshold."""
     module = ModuleType("pibls_mutant")
-    sys.modules[module.__name__] = module  # where dataclasses look up their annotations
+    sys.modules[module.__name__] = module  # dataclasses look up annotations there
     exec(compile(mutant.applied(source), mutant.file, "exec"), module.__dict__)
     for name, thing in instances(mutant.file):
         for field in dataclasses.fields(thing):
@@ -91,18 +93,18 @@ def differing(mutant: Mutant, source: str) -> Iterator[tuple[Any, str, Any]]:
 
 
 def functions(code: CodeType) -> dict[str, CodeType]:
-    """The outermost functions and methods in the code of a module, by their qualified names."""
+    """Return the outermost functions and methods in the code of a module by qualified name."""
     found = {}
     for part in (c for c in code.co_consts if isinstance(c, CodeType)):
-        if part.co_flags & 0x2:  # has fast locals: a function; the body of a class has none
+        if part.co_flags & 0x2:  # CO_NEWLOCALS: a function, not the body of a class
             found[part.co_qualname] = part
         else:
             found |= functions(part)
     return found
 
 
-def swapped(path: Path, codes: dict[str, CodeType]) -> int:
-    """Give the functions of this file their new code; how many there were."""
+def replace_code(path: Path, codes: dict[str, CodeType]) -> int:
+    """Replace the code of functions of this file; return their number."""
     count = 0
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType) and thing.__code__.co_filename == str(path):
@@ -114,24 +116,24 @@ def swapped(path: Path, codes: dict[str, CodeType]) -> int:
 
 
 def read_by(mutant: Mutant) -> str:
-    """What a test must read or enter to notice a change."""
+    """Return the key of what a test must read or enter to detect a mutant."""
     source = (SOURCES / mutant.file).read_text(encoding="utf-8")
     if mutant.file.startswith(THRESHOLDS):
         return ", ".join(f"{type(thing).__name__}.{field}" for thing, field, _ in differing(mutant, source))
-    return f"{mutant.file}: {', '.join(_entered(mutant, source))}"
+    return f"{mutant.file}: {', '.join(_changed_functions(mutant, source))}"
 
 
-def _entered(mutant: Mutant, source: str) -> list[str]:
+def _changed_functions(mutant: Mutant, source: str) -> list[str]:
     path = str(SOURCES / mutant.file)
     old, new = (functions(compile(text, path, "exec")) for text in (source, mutant.applied(source)))
     return [name for name, code in new.items() if code != old[name]]
 
 
-# -- who reads what --
+# -- which test reads what --
 
 
 class Recorder:
-    """Which thresholds were read, and which of the changed functions were entered, since last asked."""
+    """Records the thresholds read and the functions entered since the last call of `take`."""
 
     def __init__(self, wanted: list[Mutant]) -> None:
         self.seen: set[str] = set()
@@ -143,7 +145,7 @@ class Recorder:
             else:
                 self._watch_functions(file, [m for m in wanted if m.file == file])
 
-    def taken(self) -> list[str]:
+    def take(self) -> list[str]:
         found = sorted(self.seen)
         self.seen.clear()
         return found
@@ -165,14 +167,14 @@ class Recorder:
         lines = source.splitlines(keepends=True)
         codes = {}
         for mutant in changes:
-            for name in _entered(mutant, source):
+            for name in _changed_functions(mutant, source):
                 code = functions(compile(source, str(path), "exec"))[name]
-                codes[name] = _announced(lines, name, code, f"{file}: {name}", str(path))
-        swapped(path, codes)
+                codes[name] = _with_call_record(lines, name, code, f"{file}: {name}", str(path))
+        replace_code(path, codes)
 
 
-def _announced(lines: list[str], name: str, code: CodeType, key: str, path: str) -> CodeType:
-    """The code of a function that first says that it was entered."""
+def _with_call_record(lines: list[str], name: str, code: CodeType, key: str, path: str) -> CodeType:
+    """Return the code of a function with a first statement that records its call."""
     tree = ast.parse("".join(lines))
     for node in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
@@ -181,56 +183,56 @@ def _announced(lines: list[str], name: str, code: CodeType, key: str, path: str)
     return functions(compile(ast.fix_missing_locations(tree), path, "exec"))[name]
 
 
-def recorded(recorder: Recorder, items: list[pytest.Item]) -> dict[str, Any]:
-    """{test: (its seconds, what it reads, whether it passes)}"""
+def record(recorder: Recorder, items: list[pytest.Item]) -> dict[str, Any]:
+    """Run the tests; return {test: (seconds, keys read, passed)}."""
     found = {}
     for item in items:
-        began = used()
-        good = passed(item)
-        found[item.nodeid] = (round(used() - began, 3), recorder.taken(), good)
+        began = cpu_seconds()
+        good = run_test(item)
+        found[item.nodeid] = (round(cpu_seconds() - began, 3), recorder.take(), good)
     return found
 
 
 # -- tests in forks --
 
 
-def forked(work: Callable[[], Any]) -> Any:
-    """What ``work`` returns in a fork of this process; None where it died."""
+def run_in_fork(work: Callable[[], Any]) -> Any:
+    """Return the result of ``work`` in a fork of this process, or None if the fork died."""
     reads, writes = os.pipe()
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
         os.close(reads)
         try:
-            told = json.dumps(work())
+            output = json.dumps(work())
         except BaseException as error:
-            told = json.dumps({"failure": repr(error)})
+            output = json.dumps({"failure": repr(error)})
         with os.fdopen(writes, "w") as pipe:
-            pipe.write(told)
+            pipe.write(output)
         os._exit(0)
     os.close(writes)
     with os.fdopen(reads) as pipe:
-        told = pipe.read()
+        output = pipe.read()
     os.waitpid(child, 0)
-    return json.loads(told) if told else None
+    return json.loads(output) if output else None
 
 
-def passed(item: pytest.Item, usual: float = 30.0) -> bool:
-    """Whether a test passes (or is left out) here and now."""
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the fork, which tells of a test that hangs
+def run_test(item: pytest.Item, usual: float = 30.0) -> bool:
+    """Run a test; return whether it passes or is skipped."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the fork if the test hangs
     signal.setitimer(signal.ITIMER_PROF, HANGS * (1.0 + usual))
     reports = runtestprotocol(item, nextitem=None, log=False)
     signal.setitimer(signal.ITIMER_PROF, 0)
     return not any(report.failed for report in reports)
 
 
-def used() -> float:
-    """Seconds of the processor, those of processes that ended too."""
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of its finished children."""
     return sum(os.times()[:4])
 
 
-class Machine:
-    """Runs instead of pytest's own loop, once everything is collected."""
+class MutantPlugin:
+    """Pytest plugin that replaces the test loop after collection."""
 
     def __init__(self, wanted: list[Mutant], every: list[Mutant], seconds: float, again: bool) -> None:
         self.wanted, self.every, self.seconds, self.again = wanted, every, seconds, again
@@ -243,20 +245,20 @@ class Machine:
             if not found.name.endswith("__main__"):
                 try:
                     importlib.import_module(found.name)
-                except ImportError:  # of something that need not be installed
+                except ImportError:  # optional dependency
                     continue
         items = {item.nodeid: item for item in session.items}
         readers = self.readers(items)
         for mutant in self.wanted:
-            if known(mutant, self.tests) is None:
-                result = self.tried(mutant, items, readers)
-                keep(mutant, result, self.tests)
-                said = f"{result['by'] or 'NOT NOTICED'} ({result['seconds']} s, {result['ran']} tests)"
-                print(f"{mutant.name:40} {said}", flush=True)
+            if stored_result(mutant, self.tests) is None:
+                result = self.test_mutant(mutant, items, readers)
+                store_result(mutant, result, self.tests)
+                outcome = f"{result['by'] or 'SURVIVED'} ({result['seconds']} s, {result['ran']} tests)"
+                print(f"{mutant.name:40} {outcome}", flush=True)
         return True
 
     def readers(self, items: dict[str, pytest.Item]) -> dict[str, Any]:
-        """{test: (its seconds, what it reads)}, kept where its file is the same and no key is new."""
+        """Return {test: (seconds, keys read, passed)}; stored for unchanged files and known keys."""
         try:
             kept = {} if self.again else json.loads(READERS.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -270,25 +272,27 @@ class Machine:
                 continue
             recorder = recorder or Recorder(self.every)
             mine = [item for name, item in items.items() if name.startswith(f"{file}::")]
-            found = forked(partial(recorded, recorder, mine))
+            found = run_in_fork(partial(record, recorder, mine))
             if found is None or "failure" in found:
                 raise SystemExit(f"The tests in {file} do not run: {found}")
             for name in [n for n, t in found.items() if not t[2]]:
-                print(f"fails without any change, and is left out: {name}", flush=True)
+                print(f"fails without a mutant and is skipped: {name}", flush=True)
                 del found[name]
             kept[file] = {"stamp": stamps[file], "looked": sorted(keys), "tests": found}
             part = READERS.with_suffix(".part")
             part.write_text(json.dumps(kept), encoding="utf-8")
             part.replace(READERS)
-            print(f"looked at {file}: {sum(t[0] for t in found.values()):.1f} s", flush=True)
+            print(f"recorded {file}: {sum(t[0] for t in found.values()):.1f} s", flush=True)
         return {name: t for file in files for name, t in kept[file]["tests"].items() if name in items}
 
-    def tried(self, mutant: Mutant, items: dict[str, pytest.Item], readers: dict[str, Any]) -> dict[str, Any]:
+    def test_mutant(
+        self, mutant: Mutant, items: dict[str, pytest.Item], readers: dict[str, Any]
+    ) -> dict[str, Any]:
         key = read_by(mutant)
-        watchful = counted()
+        detected = detections()
 
         def rank(name: str) -> float:
-            return float((readers[name][0] + 0.005) / (1.0 + 5.0 * watchful.get(name, 0)))
+            return float((readers[name][0] + 0.005) / (1.0 + 5.0 * detected.get(name, 0)))
 
         names = sorted((n for n, (_, read, _) in readers.items() if key in read), key=rank)
         began = time.perf_counter()
@@ -299,7 +303,7 @@ class Machine:
             spent = 0.0
             for count, name in enumerate(names):
                 at.write_text(name)
-                if not passed(items[name], readers[name][0]):
+                if not run_test(items[name], readers[name][0]):
                     return {"by": name, "ran": count + 1}
                 spent += readers[name][0]
                 if spent > self.seconds:
@@ -307,17 +311,24 @@ class Machine:
             return {"by": "", "ran": len(names)}
 
         at = STORE / "at"
-        said = forked(run) if names else {"by": "", "ran": 0}
-        if said is None:
-            said = {"by": f"{at.read_text()} (hangs or dies)", "ran": len(names)}
-        elif "failure" in said:
-            raise SystemExit(f"{mutant.name}: {said['failure']}")
+        outcome = run_in_fork(run) if names else {"by": "", "ran": 0}
+        if outcome is None:
+            outcome = {"by": f"{at.read_text()} (hangs or dies)", "ran": len(names)}
+        elif "failure" in outcome:
+            raise SystemExit(f"{mutant.name}: {outcome['failure']}")
         seconds = round(time.perf_counter() - began, 1)
-        return {"name": mutant.name, "file": mutant.file, "key": key, "noticed": bool(said["by"]), **said,
-                "readers": len(names), "seconds": seconds}  # fmt: skip
+        return {
+            "name": mutant.name,
+            "file": mutant.file,
+            "key": key,
+            "noticed": bool(outcome["by"]),
+            **outcome,
+            "readers": len(names),
+            "seconds": seconds,
+        }
 
 
-# -- what is kept --
+# -- stored results --
 
 
 def digest(*texts: str) -> str:
@@ -326,30 +337,30 @@ def digest(*texts: str) -> str:
 
 def key_of(mutant: Mutant) -> str:
     source = (SOURCES / mutant.file).read_text(encoding="utf-8")
-    if mutant.file.startswith(THRESHOLDS):  # what stands beside it there is no part of it
+    if mutant.file.startswith(THRESHOLDS):  # other thresholds of the file do not matter
         return digest(mutant.file, source[max(mutant.start - 100, 0) : mutant.start], mutant.text)
     return digest(mutant.file, mutant.applied(source))
 
 
-def known(mutant: Mutant, tests: str) -> dict[str, Any] | None:
-    """The result of an earlier run, where it still holds."""
+def stored_result(mutant: Mutant, tests: str) -> dict[str, Any] | None:
+    """Return the stored result if it is still valid."""
     try:
         found: dict[str, Any] = json.loads((STORE / f"{key_of(mutant)}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    tried = found["tests"] == tests and found["ran"] == found["readers"]
-    return found if found["noticed"] or tried else None
+    is_current = found["tests"] == tests and found["ran"] == found["readers"]
+    return found if found["noticed"] or is_current else None
 
 
-def keep(mutant: Mutant, result: dict[str, Any], tests: str) -> None:
+def store_result(mutant: Mutant, result: dict[str, Any], tests: str) -> None:
     path = STORE / f"{key_of(mutant)}.json"
     part = path.with_suffix(".part")
     part.write_text(json.dumps({**result, "tests": tests}, indent=1), encoding="utf-8")
     part.replace(path)
 
 
-def counted() -> dict[str, int]:
-    """How many changes each test was the first to notice."""
+def detections() -> dict[str, int]:
+    """Return how many mutants each test was the first to detect."""
     found: dict[str, int] = {}
     for path in STORE.glob("*.json"):
         by = json.loads(path.read_text(encoding="utf-8"))["by"]
@@ -358,28 +369,28 @@ def counted() -> dict[str, int]:
 
 
 def report(wanted: list[Mutant], lost: list[str], tests: str) -> tuple[str, float]:
-    """The table as text, and the share that was noticed."""
-    results = [known(m, tests) for m in wanted]
+    """Return the report and the fraction of detected mutants."""
+    results = [stored_result(m, tests) for m in wanted]
     done = [r for r in results if r is not None]
     noticed = [r for r in done if r["noticed"]]
     share = len(noticed) / len(done) if done else 1.0
     left = f"{len(wanted) - len(done)} not tried"
-    lines = [f"{len(noticed)} of {len(done)} changes were noticed ({share:.0%}); {left}"]
+    lines = [f"{len(noticed)} of {len(done)} mutants were detected ({share:.0%}); {left}"]
     missed = [r for r in done if not r["noticed"]]
-    lines += [f"  not noticed: {r['key']}: {r['name']} ({r['readers']} tests read it)" for r in missed]
-    lines += [f"  not found in the source any more: {name}" for name in lost]
+    lines += [f"  survived: {r['key']}: {r['name']} ({r['readers']} tests read it)" for r in missed]
+    lines += [f"  no longer found in the source: {name}" for name in lost]
     return "\n".join(lines), share
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="", help="only changes whose name or file contains this")
-    parser.add_argument("--lines", action="store_true", help="only lines of the core, no thresholds")
-    parser.add_argument("--select", default="not slow and not long", help="pytest -m")
-    parser.add_argument("--tests", nargs="*", default=[], help="only these files of tests")
-    parser.add_argument("--seconds", type=float, default=1e9, help="of tests for each change, at most")
-    parser.add_argument("--again", action="store_true", help="look anew who reads what")
-    parser.add_argument("--least", type=float, default=0.0, help="fail if a smaller share was noticed")
+    parser.add_argument("--only", default="", help="only mutants whose name or file contains this")
+    parser.add_argument("--lines", action="store_true", help="only lines of code, no thresholds")
+    parser.add_argument("--select", default="not slow and not long", help="marker expression (pytest -m)")
+    parser.add_argument("--tests", nargs="*", default=[], help="only these test files")
+    parser.add_argument("--seconds", type=float, default=1e9, help="largest test time per mutant")
+    parser.add_argument("--again", action="store_true", help="record again which test reads what")
+    parser.add_argument("--least", type=float, default=0.0, help="fail if a smaller fraction is detected")
     given = parser.parse_args()
     STORE.mkdir(exist_ok=True)
     every, lost = mutants(SOURCES)
@@ -387,8 +398,8 @@ def main() -> int:
     if given.lines:
         wanted = [m for m in wanted if not m.file.startswith(THRESHOLDS)]
     os.chdir(ROOT)
-    machine = Machine(wanted, every, given.seconds, given.again)
-    # Whoever tests this command looks at every threshold, and would notice all of them.
+    machine = MutantPlugin(wanted, every, given.seconds, given.again)
+    # The tests of this command read every threshold and would detect all mutants.
     args = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "-m", given.select]
     args += ["--ignore=tests/test_mutants.py", *given.tests]
     if pytest.main(args, plugins=[machine]) not in (0, 5):

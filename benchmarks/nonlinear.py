@@ -1,7 +1,7 @@
 """Algorithm 2 and Gauss-Newton against scipy.optimize.least_squares(method="trf").
 
-All three get the same residual, Jacobian and points of the published configuration, in one run with
-one thread; SciPy starts from the same linearised start as Algorithm 2.
+All three use the same residual, Jacobian and points of the published configuration, in one run with one
+thread; SciPy and Algorithm 2 start from the solution of the linearized problem.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ CASES = ("TC-9", "TC-10", "TC-11")
 
 
 def published_system(case: Case, seed: int) -> System:
-    """The system that `solve` builds for the published settings and this seed."""
-    lowered = compile_problem(case.problem)
+    """Return the system that `solve` assembles for the published settings and this seed."""
+    compiled = compile_problem(case.problem)
     basis, points, _, _ = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4))
-    drawn = case.published.settings["basis"].draw(box_of(case.problem.domain), basis)
-    where = place(lowered, case.problem.domain, case.published.settings["points"], points)
-    return assemble(lowered, where, SingleDomainSpace.shared(drawn, 1))
+    broad = case.published.settings["basis"].draw(box_of(case.problem.domain), basis)
+    placed = place(compiled, case.problem.domain, case.published.settings["points"], points)
+    return assemble(compiled, placed, SingleDomainSpace.shared(broad, 1))
 
 
-def error_of(case: Case, system: System, w: Array) -> float:
+def max_error(case: Case, system: System, w: Array) -> float:
     zero = (0,) * len(case.problem.coordinates)
-    jet = (PartialDerivative(0, zero),)
-    return errors(case, lambda *c: system.space.values((np.column_stack(c),), jet, w)[0])[0]
+    value = (PartialDerivative(0, zero),)
+    return errors(case, lambda *c: system.space.values((np.column_stack(c),), value, w)[0])[0]
 
 
 def scipy_trf(system: System) -> Array:
@@ -67,9 +67,9 @@ def main(names: list[str], seeds: range = range(3)) -> None:
                 gauss, gauss_s = timed(lambda system=system, rng=rng: pibls.GaussNewton().solve(system, rng))  # type: ignore[misc]
                 rows.append(
                     (name, str(seed),
-                     f"{error_of(case, system, scipy_w):.1e}", f"{scipy_s:.2f}",
-                     f"{error_of(case, system, ours.w):.1e}", f"{ours_s:.2f}", f"{ours_s / scipy_s:.2f}",
-                     f"{error_of(case, system, gauss.w):.1e}", f"{gauss_s:.2f}", f"{gauss_s / scipy_s:.3f}")
+                     f"{max_error(case, system, scipy_w):.1e}", f"{scipy_s:.2f}",
+                     f"{max_error(case, system, ours.w):.1e}", f"{ours_s:.2f}", f"{ours_s / scipy_s:.2f}",
+                     f"{max_error(case, system, gauss.w):.1e}", f"{gauss_s:.2f}", f"{gauss_s / scipy_s:.3f}")
                 )  # fmt: skip
                 print(" ".join(rows[-1]), file=sys.stderr, flush=True)
     header = ("case", "seed", "scipy trf", "s", "Algorithm 2", "s", "ratio", "Gauss-Newton", "s", "ratio")

@@ -1,6 +1,6 @@
-"""(max error, L2 error, seconds) per system and case, as printed in the paper: its Tables 2 and 3.
+"""Tables 2 and 3 of the paper: maximum error, L2 error and seconds per system and case.
 
-Copied, not measured; the times are those of the authors' machine.
+The values are copied, not measured; the times are those of the authors' machine.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ ROWS: dict[str, dict[str, Printed]] = {
         "TC-9": (5.38e-08, 6.66e-07, 0.03),
         "TC-11": (4.93e-02, 2.04e-02, 0.06),
     },
-    # Starred in the row of FEM: no spatial FEM for an ordinary differential equation in time.
+    # Starred in the row of FEM: an ordinary differential equation in time has no spatial FEM.
     "Newmark-beta": {"TC-10": (4.41e-10, 3.02e-10, 3.72)},
     "PIBLS": {
         "TC-1": (2.00e-15, 5.99e-16, 0.13),
@@ -82,8 +82,8 @@ ROWS: dict[str, dict[str, Printed]] = {
     },
 }
 
-# Which row of the paper stands beside which of ours. The paper does not say FEM's element order.
-BESIDE = {
+# The row of the paper for each system. The paper does not give the element order of FEM.
+PAPER_ROW = {
     "pinn1": "PINN #1",
     "pinn2": "PINN #2",
     "pielm": "PIELM",
@@ -96,5 +96,5 @@ BESIDE = {
 
 
 def printed(system: str, case: str) -> Printed | None:
-    """What the paper printed for that system and case, if it did."""
-    return ROWS.get(BESIDE.get(system, ""), {}).get(case)
+    """Return the values printed in the paper for a system and case, or None."""
+    return ROWS.get(PAPER_ROW.get(system, ""), {}).get(case)

@@ -1,15 +1,14 @@
-r"""Which settings of a PIELM give the paper's column? Scale × linear algebra on its eight linear cases.
+r"""Search for the settings of the PIELM in the paper: scale × linear solver on its eight linear cases.
 
-As many plain tanh nodes as PIBLS has weights, on its points. Varied: the range R of weights and biases, on
-inputs mapped to [-1, 1] or as they are, and how the least-squares problem is solved:
+The PIELM has as many tanh nodes as PIBLS has weights, and the same points. Varied are the range R of weights
+and biases, with inputs mapped to [-1, 1] or not mapped, and the least-squares solver:
 
-- ``gelsd``, singular values below a share of the largest dropped (the share is the machine's epsilon, or
-  larger);
-- normal equations (AᵀA + λI) w = Aᵀb, by Cholesky's method or LU, with λ = 0 or a small number (the ridge of
+- ``gelsd``, with singular values below a fraction of the largest dropped (machine epsilon or larger);
+- normal equations (AᵀA + λI) w = Aᵀb, by Cholesky or LU factorisation, with λ = 0 or small (the ridge of
   broad learning);
 - gelsd in single precision.
 
-    python benchmarks/pielm_range.py      # what is not there yet, into docs/data/pielm.json; resumes
+    python benchmarks/pielm_range.py      # missing results only, stored in docs/data/pielm.json
 """
 
 from __future__ import annotations
@@ -31,23 +30,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks import paper_tables
 from benchmarks.measure import errors, threads
-from benchmarks.peers.pielm import Plain
+from benchmarks.peers.pielm import UnmappedTanh
 from pibls.arrays import Array
 from pibls.cases.case import Case
 
 DATA = Path(__file__).resolve().parents[1] / "docs/data/pielm.json"
 CASES = paper_tables.TABLE_2
 SCALES: tuple[float | None, ...] = (None, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0)
-"""R; None is the range (-1, 1) on inputs that are not mapped."""
+"""Scales R; None is the range (-1, 1) with inputs that are not mapped."""
 WIDE = (20.0, 30.0, 50.0, 80.0)
-"""Further R, by gelsd alone."""
+"""Larger R, for gelsd only."""
 SEED = 0
 
 Solve = Callable[[Array, Array], Array]
 
 
-class Spectrum:
-    """A = U Σ Vᵀ, kept while the same matrix is asked for again."""
+class CachedSVD:
+    """Singular value decomposition A = U Σ Vᵀ, cached for the last matrix."""
 
     def __init__(self) -> None:
         self.matrix: Array | None = None
@@ -65,7 +64,7 @@ class Spectrum:
 
 
 def normal(A: Array, b: Array, ridge: float) -> Array:
-    """(AᵀA + λI) w = Aᵀb, by Cholesky's method, and by LU where rounding has made AᵀA indefinite."""
+    """Solve (AᵀA + λI) w = Aᵀb by Cholesky, or by LU where rounding makes AᵀA indefinite."""
     from scipy.linalg import LinAlgError, solve
 
     G, c = A.T @ A, A.T @ b
@@ -85,11 +84,11 @@ def single(A: Array, b: Array) -> Array:
 
 
 def solvers() -> dict[str, Solve]:
-    """By the name that the page shows."""
-    spectrum = Spectrum()
+    """Return the solvers by the name shown on the page."""
+    svd_solver = CachedSVD()
 
     def truncated(cond: float) -> Solve:
-        return lambda A, b: spectrum.solve(A, b, cond)
+        return lambda A, b: svd_solver.solve(A, b, cond)
 
     def ridged(ridge: float) -> Solve:
         return lambda A, b: normal(A, b, ridge)
@@ -104,12 +103,12 @@ def solvers() -> dict[str, Solve]:
 
 
 @dataclass(frozen=True)
-class By:
-    """A linear solver for `pibls.LeastSquares`, from a function of matrix and right-hand side."""
+class FunctionSolver:
+    """Linear solver for `pibls.LeastSquares` from a function of matrix and right-hand side."""
 
     function: Solve
 
-    def factor(self, A: Any) -> By._Factors:
+    def factor(self, A: Any) -> FunctionSolver._Factors:
         return self._Factors(self.function, np.asarray(A))
 
     @dataclass
@@ -122,16 +121,16 @@ class By:
             return self.function(self.matrix, b)
 
 
-def found(case: Case, scale: float | None, solve: Solve, seed: int) -> list[float]:
-    """Maximum and L2 error on points that were not fitted; ∞ where there is no solution."""
+def solve_errors(case: Case, scale: float | None, solve: Solve, seed: int) -> list[float]:
+    """Return maximum and L2 error on points that were not fitted; ∞ if the solve fails."""
     nodes = case.published.settings["basis"].size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         solution = pibls.solve(
             case.problem,
-            basis=Plain(nodes) if scale is None else pibls.Broad(1, nodes, scale=scale),
+            basis=UnmappedTanh(nodes) if scale is None else pibls.Broad(1, nodes, scale=scale),
             points=case.published.settings["points"],
-            method=pibls.LeastSquares(By(solve)),
+            method=pibls.LeastSquares(FunctionSolver(solve)),
             seed=seed,
         )
     return [e if math.isfinite(e) else math.inf for e in errors(case, solution)]
@@ -148,10 +147,10 @@ def main() -> None:
             done = data.setdefault(name, {}).setdefault(label(scale), {})
             for solver, solve in solvers().items():
                 if solver not in done and (scale not in WIDE or solver == "gelsd"):
-                    done[solver] = found(pibls.cases[name], scale, solve, SEED)
-            beside = DATA.with_suffix(".tmp")
-            beside.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-            os.replace(beside, DATA)
+                    done[solver] = solve_errors(pibls.cases[name], scale, solve, SEED)
+            temporary = DATA.with_suffix(".tmp")
+            temporary.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+            os.replace(temporary, DATA)
         print(f"{name} done", flush=True)
 
 

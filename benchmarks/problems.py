@@ -1,6 +1,6 @@
-"""Problems with known solutions, of many kinds: for calibration, not tuned to.
+"""Problems of many kinds with known solutions, for calibration of the error estimate.
 
-Sources and data are derived from the exact solution by SymPy, so that nothing can be mistyped.
+Sources and data are derived from the exact solution by SymPy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Known:
     exact: dict[Any, Any]
 
     def error(self, solution: Any, n: int = 3000) -> tuple[float, float]:
-        """Largest error over all unknowns on fresh points, and max|u|."""
+        """Return the largest error over all unknowns on points that were not fitted, and max|u|."""
         X = self.problem.domain.interior(n, np.random.default_rng(77))
         worst = size = 0.0
         for u, expression in self.exact.items():
@@ -50,7 +50,7 @@ def one(
     name: str, kind: str, domain: Any, operator: Callable[[Any], Any], exact: Any,
     conditions: Callable[[Any], list[Any]],
 ) -> Known:  # fmt: skip
-    """A problem for one unknown: operator(u) = operator(exact)."""
+    """Return a problem for one unknown: operator(u) = operator(exact)."""
     u = sp.Function("u")(*domain.coordinates)
     problem = Problem(domain, [sp.Eq(operator(u), operator(exact))], conditions(u))
     return Known(name, kind, problem, {u: exact})
@@ -60,7 +60,7 @@ def several(
     name: str, kind: str, domain: Any, operator: Callable[..., list[Any]], exact: list[Any],
     conditions: Callable[..., list[Any]],
 ) -> Known:  # fmt: skip
-    """A system: every component of operator(u, v, …) equals that of the exact solution."""
+    """Return a system: operator(u, v, …) = operator(exact…), component by component."""
     names = ["u", "v", "p", "q"][: len(exact)]
     unknowns = [sp.Function(n)(*domain.coordinates) for n in names]
     left, right = operator(*unknowns), operator(*exact)
@@ -213,5 +213,5 @@ def _more_dimensions() -> list[Known]:
 
 
 def all_problems() -> list[Known]:
-    """Every problem, in a fixed order."""
+    """Return all problems in a fixed order."""
     return [*_one_dimension(), *_one_dimension_nonlinear(), *_two_dimensions(), *_time(), *_more_dimensions()]

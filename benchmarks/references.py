@@ -1,8 +1,8 @@
-"""u(t) to 30 digits for the ordinary evolutions of `benchmarks.evolutions`: python -m benchmarks.references
+"""Reference solutions to 30 digits for the ODEs of `benchmarks.evolutions`: python -m benchmarks.references
 
-Power series of degree 44 in whole numbers of 170 binary digits, step after step; Robertson's kinetics, too
-stiff for that, by Gauss's collocation in 40 decimal digits. Each is computed twice, with other degrees and
-steps, and what both agree on is kept: nothing here knows the solver under test.
+Taylor series of degree 44 in fixed-point arithmetic with 170 bits; the stiff Robertson kinetics by Gauss
+collocation with 40 decimal digits. Each is computed twice, with different degrees and steps, and the
+difference is stored. The module is independent of pibls.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ from typing import Any
 import mpmath as mp
 
 STORED = Path(__file__).resolve().parents[1] / "docs" / "data" / "evolutions_reference.json"
-COUNT = 24  # times at which values are kept
+COUNT = 24  # number of stored times
 BITS = 170
 ONE = 1 << BITS
 Series = list[list[int]]
 
 
 def fixed(x: Any) -> int:
-    """A number as a multiple of 2^-BITS."""
+    """Return a number as integer multiple of 2^-BITS."""
     return int(mp.nint(mp.mpf(x) * ONE))
 
 
 def times(a: int, b: int) -> int:
+    """Return the fixed-point product."""
     return (a * b) >> BITS
 
 
 def product(a: list[int], b: list[int], k: int) -> int:
-    """The coefficient k of a product."""
+    """Return coefficient k of the product of two series."""
     return int(sum(map(mul, a[: k + 1], b[k::-1]))) >> BITS
 
 
 class Power:
-    """g^(p/2) as a series that grows with g."""
+    """Series of g^(p/2), extended coefficient by coefficient."""
 
     def __init__(self, p: int) -> None:
         self.p, self.c = p, list[int]()
@@ -54,7 +55,7 @@ class Power:
 
 
 def van_der_pol(mu: int) -> Callable[[], Callable[[Series, int], list[int]]]:
-    def begin() -> Callable[[Series, int], list[int]]:
+    def build_rhs() -> Callable[[Series, int], list[int]]:
         square: list[int] = []
 
         def rhs(X: Series, k: int) -> list[int]:
@@ -64,7 +65,7 @@ def van_der_pol(mu: int) -> Callable[[], Callable[[Series, int], list[int]]]:
 
         return rhs
 
-    return begin
+    return build_rhs
 
 
 def lorenz() -> Callable[[Series, int], list[int]]:
@@ -136,14 +137,16 @@ def hires() -> Callable[[Series, int], list[int]]:
     return rhs
 
 
-def series(begin: Any, start: list[Any], stop: Any, degree: int, digits: int, where: list[Any]) -> list[Any]:
-    """The values at some times, by power series whose last terms are 10^-digits of the first."""
+def series(
+    build_rhs: Any, start: list[Any], stop: Any, degree: int, digits: int, where: list[Any]
+) -> list[Any]:
+    """Integrate by Taylor series whose last terms are 10^-digits of the first; return values at ``where``."""
     u = [fixed(x) for x in start]
     t, H = mp.mpf(0), mp.mpf("0.01")
     out: list[Any] = []
     left = list(where)
     while left:
-        rhs, X, step = begin(), [[c] for c in u], fixed(H)
+        rhs, X, step = build_rhs(), [[c] for c in u], fixed(H)
         for k in range(degree):
             for c, f in zip(X, rhs(X, k), strict=True):
                 c.append(times(step, f) // (k + 1))
@@ -155,14 +158,14 @@ def series(begin: Any, start: list[Any], stop: Any, degree: int, digits: int, wh
             continue
         share = min(share, mp.mpf(1))
         while left and left[0] <= t + share * H:
-            out.append(_sums(X, fixed((left.pop(0) - t) / H)))
-        u = [fixed(v) for v in _sums(X, fixed(share))]
+            out.append(_evaluate(X, fixed((left.pop(0) - t) / H)))
+        u = [fixed(v) for v in _evaluate(X, fixed(share))]
         t += share * H
         H *= min(mp.mpf("1.1") * share, mp.mpf(2)) if share < 1 else mp.mpf("1.3")
     return out
 
 
-def _sums(X: Series, x: int) -> list[Any]:
+def _evaluate(X: Series, x: int) -> list[Any]:
     out = []
     for c in X:
         total = 0
@@ -173,7 +176,7 @@ def _sums(X: Series, x: int) -> list[Any]:
 
 
 def robertson(stop: Any, points: int, growth: Any, where: list[Any]) -> list[Any]:
-    """Gauss's collocation in intervals that grow with t."""
+    """Integrate Robertson's kinetics by Gauss collocation with growing step size."""
     roots = sorted(mp.polyroots(_legendre(points), maxsteps=400, extraprec=400))
     c = [(1 + r.real) / 2 for r in roots]
     V = mp.matrix(points, points)
@@ -204,7 +207,7 @@ def robertson(stop: Any, points: int, growth: Any, where: list[Any]) -> list[Any
             r = mp.matrix([K[i][k] - F[i][k] for i in range(points) for k in range(2)])
             J = mp.eye(2 * points)
             for i in range(points):
-                D = _slopes(U[i])
+                D = _jacobian(U[i])
                 for j in range(points):
                     for k in range(2):
                         for m in range(2):
@@ -241,14 +244,14 @@ def _kinetics(x: list[Any]) -> list[Any]:
     return [back - slow, slow - back - fast, fast]
 
 
-def _slopes(x: list[Any]) -> list[list[Any]]:
+def _jacobian(x: list[Any]) -> list[list[Any]]:
     """∂F/∂(a, b) with c = 1 - a - b."""
     slow = mp.mpf(1) / 25
     da, db = -10000 * x[1], 10000 * (x[2] - x[1])
     return [[-slow + da, db], [slow - da, -db - 60000000 * x[1]]]
 
 
-STATED: dict[str, tuple[Any, list[Any], Any]] = {
+PROBLEMS: dict[str, tuple[Any, list[Any], Any]] = {
     "Van der Pol, mu = 1": (van_der_pol(1), [2, 0], "13.33"),
     "Van der Pol, mu = 5": (van_der_pol(5), [2, 0], "23.2"),
     "Van der Pol, mu = 100": (van_der_pol(100), [2, 0], "325.7"),
@@ -262,16 +265,16 @@ STATED: dict[str, tuple[Any, list[Any], Any]] = {
 def main(names: list[str]) -> None:
     mp.mp.dps = 45
     stored = json.loads(STORED.read_text()) if STORED.exists() else {}
-    for name, (begin, start, stop) in STATED.items():
+    for name, (build_rhs, start, stop) in PROBLEMS.items():
         if names and name not in names:
             continue
-        # The doubles that the solvers are given, not the decimals that they stand for.
+        # The float64 values passed to the solvers, not the decimal numbers.
         end = mp.mpf(float(stop))
         where = [mp.mpf(float(end * i / COUNT)) for i in range(1, COUNT)] + [end]
         given = [mp.mpf(x) if isinstance(x, int) else mp.mpf(float(x)) for x in start]
-        one = series(begin, given, end, 44, 38, where)
-        two = series(begin, given, end, 36, 36, where)
-        stored[name] = _kept(where, one, two)
+        one = series(build_rhs, given, end, 44, 38, where)
+        two = series(build_rhs, given, end, 36, 36, where)
+        stored[name] = _record(where, one, two)
         print(name, stored[name]["agree"], flush=True)
         STORED.write_text(json.dumps(stored, indent=1) + "\n")
     if not names or "Robertson" in names:
@@ -282,12 +285,12 @@ def main(names: list[str]) -> None:
         ]
         one = robertson(end, 14, mp.mpf("1.3"), where)
         two = robertson(end, 12, mp.mpf("1.25"), where)
-        stored["Robertson"] = _kept(where, one, two)
+        stored["Robertson"] = _record(where, one, two)
         print("Robertson", stored["Robertson"]["agree"], flush=True)
         STORED.write_text(json.dumps(stored, indent=1) + "\n")
 
 
-def _kept(where: list[Any], one: list[Any], two: list[Any]) -> dict[str, Any]:
+def _record(where: list[Any], one: list[Any], two: list[Any]) -> dict[str, Any]:
     sizes = [max(abs(v[k]) for v in one) for k in range(len(one[0]))]
     agree = max(abs(a - b) / s for v, w in zip(one, two, strict=True)
                 for a, b, s in zip(v, w, sizes, strict=True))  # fmt: skip

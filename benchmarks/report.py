@@ -1,13 +1,12 @@
-"""The comparison as a page: docs/benchmarks/report.md, report.html and figures, made from the stored runs.
+"""Generate the comparison, docs/benchmarks/report.md, report.html and figures, from the stored runs.
 
     python -m benchmarks.report
     python -m benchmarks.report --results /tmp/results --out /tmp/report
 
-Nothing is solved here: the numbers come from the JSON of benchmarks.run, the pictures of solutions from
-the arrays of benchmarks.fields, the words in "Claims", "Reading" and "Scaling" from claims.md, reading.md and
-scaling.md beside the report, which are made from stored data too (benchmarks.pages, benchmarks.scaling).
-The same data give the
-same files.
+Nothing is solved here. The numbers are from the JSON files of benchmarks.run, the plots of solutions from the
+arrays of benchmarks.fields, and the sections "Claims", "Reading" and "Scaling" from claims.md, reading.md and
+scaling.md, which are generated from stored data too (benchmarks.pages, benchmarks.scaling). The same data
+give the same files.
 """
 
 from __future__ import annotations
@@ -25,40 +24,43 @@ from benchmarks.report_tables import Summary, code, escaped
 
 OUT = store.RESULTS.parent
 SPLIT = (("TC-1", "TC-2", "TC-3", "TC-4"), ("TC-5", "TC-6", "TC-7", "TC-8"), ("TC-9", "TC-10", "TC-11"))
-"""Which cases share a table and a diagram: as in the paper."""
+"""Cases that share a table and a diagram, as in the paper."""
 _CURVES = (("TC-1", "TC-2", "TC-3"), ("TC-9", "TC-10"))
 _MAPS = (("TC-4", "TC-5", "TC-6"), ("TC-7", "TC-8"), ("TC-11",))
 _SURFACES = (("TC-7", "TC-8", "TC-11"),)
-"""Drawn as surfaces too, as in the paper."""
+"""Cases also drawn as surfaces, as in the paper."""
 
 _CELLS = """\
-In a cell: maximum error / L2 error / seconds. Errors are measured on the same random points inside for every
-system, off the nodes of any mesh and not fitted by any; the L2 error is the root of the mean square. The line
-"grid" has both on a regular grid that includes the boundary, as in the paper's code (71 × 71 in the plane):
-there errors peak. Rows without it were run before the grid was measured, and were not repeated on this
-machine ({ungridded}). Nodes of a mesh may lie on the grid, where low-order elements are much more accurate.
-Seconds run from the problem to a solution that can be evaluated, after imports, with compilation shown
-apart. Where there are several seeds the numbers are medians over them, and the worst maximum error stands
-below. *In italics, what the paper printed* for that system, on its authors' machine ({machine}); its FEM
-stands beside both orders, since it does not say which one it used; † marks an L2 error that was printed
-larger than the maximum error. The best accuracy of a case is **bold**; at the level of rounding
-differences mean nothing."""
+Each cell contains maximum error / L2 error / seconds.
+
+- *Errors* are measured for all systems at the same random interior points, which are neither fitted nor
+  nodes of a mesh. The L2 error is the root mean square. The line "grid" has both errors on a regular grid
+  that includes the boundary, as in the code of the paper (71 × 71 in the plane), where errors are largest.
+  Rows without this line were run before the grid was introduced and were not repeated on this machine
+  ({ungridded}). Nodes of a mesh may lie on the grid, where low-order elements are much more accurate.
+- *Seconds* are from the problem to a solution that can be evaluated, after imports; compilation is shown
+  separately.
+- With several seeds the numbers are medians, and the largest maximum error is given below.
+- *Italics: the result in the paper* for that system, on the machine of its authors ({machine}). Its FEM
+  results are shown for both orders, since the paper does not give the order. † marks an L2 error that is
+  larger than the maximum error in the paper.
+- The smallest error of a case is **bold**; differences at the level of rounding are not significant."""
 
 _REPRODUCE = """\
-Any cell of the tables, all its settings and seeds, for instance TC-5 by `pibls`:
+All settings and seeds of a cell are run by one command, for example TC-5 by `pibls`:
 
 ```
 python -m benchmarks.run --system pibls --case TC-5 --full --again
 ```
 
-The names for `--system` are in the second column below, those for `--case` head the tables; one setting
-alone is chosen with `--setting "…"`, its label as listed under "All runs". Without `--again` only what is
-not there yet is run. What must be installed is said by the command itself where it is absent. The pictures
-of the solutions: `python -m benchmarks.fields`; this page: `python -m benchmarks.pages`."""
+The names for `--system` are in the second column below, those for `--case` are the column headers of the
+tables. `--setting "…"` selects one setting by its label under "All runs". Without `--again` only missing
+runs are executed. The command reports missing packages. The plots of the solutions are generated by `python
+-m benchmarks.fields`, this page by `python -m benchmarks.pages`."""
 
 
 def adapters(systems: Iterable[str]) -> dict[str, Adapter]:
-    """Those that can be imported; they need no package of their system for their texts."""
+    """Return the adapters that can be imported; their texts do not need the packages of their systems."""
     found = {}
     for name in systems:
         try:
@@ -69,7 +71,7 @@ def adapters(systems: Iterable[str]) -> dict[str, Adapter]:
 
 
 def included(path: Path) -> str:
-    """A hand-written file as part of a section: its title dropped, its headings one level down."""
+    """Return a file as part of a section: without its title, with its headings one level down."""
     if not path.exists():
         return ""
     lines, fenced = [], False
@@ -82,8 +84,10 @@ def included(path: Path) -> str:
 
 
 def tables_section(found: Sequence[Summary], titles: dict[str, str]) -> list[str]:
-    said = _CELLS.format(machine=paper_tables.MACHINE, ungridded=report_tables.grid_gaps(found, titles))
-    parts = ["## Linear cases (the paper's Table 2)", said]
+    explanation = _CELLS.format(
+        machine=paper_tables.MACHINE, ungridded=report_tables.grid_gaps(found, titles)
+    )
+    parts = ["## Linear cases (the paper's Table 2)", explanation]
     for cases in SPLIT:
         if cases == SPLIT[-1]:
             parts.append("## Nonlinear cases (the paper's Table 3)")
@@ -96,8 +100,8 @@ def tables_section(found: Sequence[Summary], titles: dict[str, str]) -> list[str
 def diagrams_section(found: Sequence[Summary], titles: dict[str, str], out: Path) -> list[str]:
     parts = [
         "## Work and precision",
-        "Maximum error against seconds: every setting of every system that ended, a marker at its medians "
-        "over the seeds. Further down is more accurate, further left is quicker.",
+        "Maximum error against seconds for every completed setting of every system; markers are medians over "
+        "the seeds. Points further down are more accurate, points further left are faster.",
     ]
     for cases in SPLIT:
         name = f"figures/work-precision-{cases[0]}-{cases[-1]}.png".lower()
@@ -109,9 +113,9 @@ def diagrams_section(found: Sequence[Summary], titles: dict[str, str], out: Path
 def fields_section(out: Path, folder: Path) -> list[str]:
     parts = [
         "## Solutions and errors",
-        f"The paper's figures for all eleven cases: `solve(problem, tol={fields.TOLERANCE:g})` without any "
-        f"setting against the exact solution, and the errors without and with the paper's settings (seed "
-        f"{fields.SEED}), on a regular grid that includes the boundary.",
+        f"The figures of the paper for all eleven cases: `solve(problem, tol={fields.TOLERANCE:g})` without "
+        "further settings, the exact solution, and the errors without and with the settings of the paper "
+        f"(seed {fields.SEED}), on a regular grid that includes the boundary.",
     ]
     drawn = 0
     kinds = (
@@ -136,11 +140,11 @@ def fairness_section(known: dict[str, Adapter], systems: Sequence[str]) -> list[
             lines.append(f"- **{escaped(one.title)}** ({code(name)}). {escaped(one.fairness)}")
         else:
             lines.append(f"- **{escaped(name)}**. Its adapter is not there.")
-    return ["## Each baseline's fair try", "\n".join(lines)]
+    return ["## Settings of each system", "\n".join(lines)]
 
 
 def runs_section(found: Sequence[Summary], titles: dict[str, str]) -> list[str]:
-    parts = ["## All runs", "Per system: every setting that was run, what was chosen in it, and its command."]
+    parts = ["## All runs", "All settings of each system, with their parameters and commands."]
     for system in report_tables.systems_in(found):
         mine = [s for s in found if s.system == system]
         if not mine:
@@ -157,7 +161,7 @@ def runs_section(found: Sequence[Summary], titles: dict[str, str]) -> list[str]:
 
 
 def written(runs: Sequence[store.Run], out: Path, folder: Path = fields.FIELDS) -> str:
-    """The report in Markdown; its figures are drawn on the way."""
+    """Return the report in Markdown and draw its figures."""
     found = report_tables.summaries(runs)
     systems = report_tables.systems_in(found)
     known = adapters(systems)
@@ -165,21 +169,22 @@ def written(runs: Sequence[store.Run], out: Path, folder: Path = fields.FIELDS) 
     cells = len({(s.system, s.case) for s in found})
     scaling, claims = included(out / "scaling.md"), included(out / "claims.md")
     parts = [
-        "# The paper's claims, its tables, and today's peers",
+        "# The paper's claims and comparison with other solvers",
         *(
             ["## Claims", claims, "Every claim: [the paper, line by line](../paper.md). Details below."]
             if claims
             else []
         ),
-        f"Made by `python -m benchmarks.report` from {report_tables.counted(len(runs), 'stored run')} that "
-        f"fill {cells} of {len(systems) * len(list(pibls.cases))} cells.",
+        "Generated by `python -m benchmarks.report` from "
+        f"{report_tables.counted(len(runs), 'stored run')} that fill {cells} of "
+        f"{len(systems) * len(list(pibls.cases))} cells.",
         "## Reading",
         included(out / "reading.md") or "Not written yet.",
         *tables_section(found, titles),
         *diagrams_section(found, titles, out),
         *fields_section(out, folder),
         *(["## Scaling", scaling] if scaling else []),
-        "## How to reproduce a cell",
+        "## Reproduction of a result",
         _REPRODUCE,
         report_tables.circumstances(found, titles),
         *fairness_section(known, systems),

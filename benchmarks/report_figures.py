@@ -1,4 +1,4 @@
-"""The report's pictures: error against seconds, and u, u*, |u - u*| of the eleven cases."""
+"""Figures of the report: error against seconds, and u, u*, |u - u*| of the eleven cases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.sensitivity import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, paper
 from pibls.arrays import Array
 
 SKY = "#56B4E9"
-# Colour says the family, the marker the member: together they are told apart without colour vision too.
+# Colour marks the family, the marker its member: systems can be distinguished without colour.
 LOOKS = {
     "pinn1": (PURPLE, "v"),
     "pinn2": (PURPLE, "^"),
@@ -37,15 +37,15 @@ LOOKS = {
 OTHER = ("#000000", ".")
 _SIZES = {"*": 11.0, "h": 7.5, "D": 5.2, "s": 5.6, "P": 7.0, "X": 7.0}
 _LEAST = 1e-17
-"""Where an error of exactly zero is drawn."""
+"""Value at which an error of zero is drawn."""
 _DECADES = 3
-"""How far below the largest error the colours of a map reach."""
+"""Number of decades below the largest error in the colour map."""
 
 
 def work_precision(
     found: Sequence[Summary], cases: Sequence[str], titles: Mapping[str, str], path: Path
 ) -> None:
-    """A panel per case, every setting of every system a marker at its medians over the seeds."""
+    """Draw one panel per case, with one marker per setting at its medians over the seeds."""
     plt = paper_style()
     columns = 3 if len(cases) == 3 else 2
     rows = -(-len(cases) // columns)
@@ -69,7 +69,7 @@ def work_precision(
 
 
 def _extent(ax: Any, found: Sequence[Summary]) -> None:
-    """From rounding to 1 and from a hundredth of a second to ten, and wider where there are results."""
+    """Set the axis limits: at least from rounding to 1 and from 0.01 s to 10 s, and all results."""
     from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
     e = [_drawn(s) for s in found if np.isfinite(s.max_error)]
@@ -127,7 +127,7 @@ def _legend(figure: Any, systems: Sequence[str], titles: Mapping[str, str], capp
 
 
 def curves(cases: Sequence[str], path: Path, folder: Path = fields.FIELDS) -> bool:
-    """One coordinate: u and u* above, |u - u*| below; False where no arrays are stored."""
+    """Draw cases with one coordinate: u and u* above, |u - u*| below; return False without stored arrays."""
     stored = _stored(cases, folder)
     if not stored:
         return False
@@ -147,12 +147,12 @@ def curves(cases: Sequence[str], path: Path, folder: Path = fields.FIELDS) -> bo
             ("automatic_error", BLUE, "no settings, tol = 1e-13"),
         ):
             e = np.abs(found[key])
-            # Points: neighbouring rounding errors have nothing to do with one another.
+            # Points, since rounding errors at neighbouring points are unrelated.
             below.semilogy(s[e > 0], e[e > 0], ".", color=colour, markersize=2.6, label=label)
         below.set(xlabel=f"${case.problem.coordinates[0]}$")
         below.set_title(f"({chr(97 + len(stored) + i)})", loc="left")
         _headroom(below)
-    # One key for each row is enough: the colours are the same in all panels.
+    # One legend per row: the colours are the same in all panels.
     panels[0, 0].set_ylabel("$u$")
     panels[1, 0].set_ylabel("$|u - u^*|$")
     panels[0, -1].legend(loc="best")
@@ -163,13 +163,13 @@ def curves(cases: Sequence[str], path: Path, folder: Path = fields.FIELDS) -> bo
 
 
 def _headroom(ax: Any) -> None:
-    """Room for a key above noisy lines."""
+    """Add space for a legend above the curves."""
     low, high = ax.get_ylim()
     ax.set_ylim(low, high * (high / low) ** 0.25)
 
 
 def maps(cases: Sequence[str], path: Path, folder: Path = fields.FIELDS) -> bool:
-    """Two coordinates: u, u* and |u - u*| without and with settings; False where no arrays are stored."""
+    """Draw cases with two coordinates: u, u* and both |u - u*|; return False without stored arrays."""
     stored = _stored(cases, folder)
     if not stored:
         return False
@@ -208,7 +208,7 @@ def maps(cases: Sequence[str], path: Path, folder: Path = fields.FIELDS) -> bool
 
 
 def surfaces(cases: Sequence[str], path: Path, folder: Path = fields.FIELDS) -> bool:
-    """Two coordinates: u above and u* below as surfaces; False where no arrays are stored."""
+    """Draw cases with two coordinates as surfaces, u above u*; return False without stored arrays."""
     stored = _stored(cases, folder)
     if not stored:
         return False
@@ -239,7 +239,7 @@ def surfaces(cases: Sequence[str], path: Path, folder: Path = fields.FIELDS) -> 
 
 
 def _map(ax: Any, found: Mapping[str, Array], values: Array, colours: str, norm: Any) -> Any:
-    # Errors of rounding size jump from point to point: they are not smoothed, the solution is.
+    # Only the solution is interpolated: rounding errors vary from point to point.
     smooth = "gouraud" if colours == "viridis" else "nearest"
     drawn = ax.pcolormesh(
         found["axis0"], found["axis1"], values.T, cmap=colours, shading=smooth, norm=norm, rasterized=True
@@ -261,7 +261,7 @@ def _stored(cases: Sequence[str], folder: Path) -> dict[str, dict[str, Array]]:
 
 
 def _save(plt: Any, figure: Any, path: Path) -> None:
-    """Without the date and the program's version, so that the same data give the same file."""
+    """Save without date and version, so that the same data give the same file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.get_layout_engine().set(w_pad=0.07, h_pad=0.07)
     figure.savefig(path, dpi=150, metadata={"Software": None}, pil_kwargs={"optimize": True})

@@ -1,4 +1,4 @@
-"""Markdown → one HTML page that needs nothing from a network: its own style, pictures beside it."""
+"""Conversion of the Markdown report to one HTML page with its own style sheet."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ summary { cursor: pointer; font-weight: 600; }
 
 
 def page(markdown: str) -> str:
-    """The page, well-formed as XML too."""
+    """Return the HTML page, which is also well-formed XML."""
     body = MarkdownIt("commonmark", {"html": True, "xhtmlOut": True}).enable("table").render(markdown)
-    # A wide table scrolls by itself instead of the page.
+    # Wide tables scroll separately from the page.
     body = body.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
     body, contents = _with_anchors(body)
     title = re.search(r"<h1>(.*?)</h1>", body)
@@ -68,7 +68,7 @@ def page(markdown: str) -> str:
 
 
 def _with_anchors(body: str) -> tuple[str, str]:
-    """Every second-level heading can be linked to, and is, at the top."""
+    """Add anchors to the second-level headings; also return links to them."""
     links = []
 
     def anchored(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Median and worst over the seeds of each cell, and the report's tables made of them, in Markdown."""
+"""Summaries of the runs over seeds, and the tables of the report in Markdown."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmarks import paper_tables, peers
 from benchmarks.store import Run
 
 _INLINE = 32
-"""Longer reasons than this become footnotes."""
+"""Length above which a note becomes a footnote."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One setting of one system on one case: medians over the seeds that ended, the worst maximum error."""
+    """One setting of one system on one case: medians over finished seeds, and the largest error."""
 
     system: str
     case: str
@@ -52,7 +52,7 @@ class Summary:
 
     @property
     def has_grid(self) -> bool:
-        """Whether every seed has been measured on the grid that includes the boundary."""
+        """Whether all seeds have errors on the grid that includes the boundary."""
         return bool(self.finished) and all(r.get("grid_max_error") is not None for r in self.finished)
 
     @property
@@ -77,7 +77,7 @@ class Summary:
 
 
 def _number(value: Any) -> float:
-    """A measured value; what is not finite counts as infinitely large."""
+    """Return a measured value; ∞ for values that are not finite."""
     return float(value) if value is not None and math.isfinite(value) else math.inf
 
 
@@ -87,7 +87,7 @@ def _median(values: Iterable[Any]) -> float:
 
 
 def summaries(runs: Iterable[Run]) -> list[Summary]:
-    """The runs by system, case and setting, in the order of the tables; settings from quick to slow."""
+    """Group the runs by system, case and setting, in the order of the tables; settings by time."""
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
         groups.setdefault((run["system"], run["case"], run["setting"]), []).append(run)
@@ -100,14 +100,13 @@ def summaries(runs: Iterable[Run]) -> list[Summary]:
 
 
 def systems_in(found: Iterable[Summary | str]) -> list[str]:
-    """The registered systems in their order, then any other that has results."""
+    """Return the registered systems in their order, then others with results."""
     others = {s if isinstance(s, str) else s.system for s in found} - set(peers.MODULES)
     return [*peers.MODULES, *sorted(others)]
 
 
 def in_table(found: Sequence[Summary], system: str, case: str) -> Summary | None:
-    """What the table shows in a cell: the setting meant for it; of several one that ended, uncapped if there
-    is one, the newest."""
+    """Return the summary shown in a table cell; of several a finished, uncapped, newest one."""
     mine = [s for s in found if s.table and s.system == system and s.case == case]
     return max(
         mine,
@@ -117,9 +116,9 @@ def in_table(found: Sequence[Summary], system: str, case: str) -> Summary | None
 
 
 def without_grid(found: Sequence[Summary]) -> dict[str, list[str]]:
-    """Systems with cells of the tables that have not been measured on the grid: the cases of these cells.
+    """Return, by system, the cases of table cells without errors on the grid.
 
-    An empty list stands for all of them.
+    An empty list stands for all cases.
     """
     missing: dict[str, list[str]] = {}
     for system in systems_in(found):
@@ -132,16 +131,16 @@ def without_grid(found: Sequence[Summary]) -> dict[str, list[str]]:
 
 
 def grid_gaps(found: Sequence[Summary], titles: dict[str, str]) -> str:
-    """PINN #1, FEM P1, PIBLS (TC-9): what has no line "grid"."""
-    told = [
+    """Return the list of systems (and cases) without a line "grid", as text."""
+    systems = [
         escaped(titles.get(s, s)) + (f" ({', '.join(cases)})" if cases else "")
         for s, cases in without_grid(found).items()
     ]
-    return ", ".join(told) or "none"
+    return ", ".join(systems) or "none"
 
 
 def best(found: Sequence[Summary], case: str) -> tuple[float, float]:
-    """The smallest median maximum and L2 error among the table's cells of a case."""
+    """Return the smallest median maximum and L2 error of a case in the table."""
     cells = [c for c in (in_table(found, s, case) for s in systems_in(found)) if c is not None]
     return min((c.max_error for c in cells), default=math.inf), min(
         (c.l2_error for c in cells), default=math.inf
@@ -150,7 +149,7 @@ def best(found: Sequence[Summary], case: str) -> tuple[float, float]:
 
 @dataclass
 class Footnotes:
-    """Numbered once per text, in the order of first mention."""
+    """Footnotes, numbered in the order of first mention."""
 
     texts: list[str] = field(default_factory=list)
 
@@ -164,13 +163,13 @@ class Footnotes:
 
 
 def escaped(text: str) -> str:
-    """Plain text, so that neither Markdown, HTML, a table nor GitHub's formulas see anything in it."""
+    """Escape characters with a meaning in Markdown, HTML, tables or GitHub formulas."""
     plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "".join(f"\\{c}" if c in "\\`*_[]|$~#" else c for c in plain)
 
 
 def code(text: str) -> str:
-    """A code span that may stand in a table."""
+    """Return a code span that is valid in a table."""
     fence = "``" if "`" in text else "`"
     return f"{fence}{text}{fence}".replace("|", "\\|")
 
@@ -188,11 +187,12 @@ def seconds_text(value: float) -> str:
 
 
 def counted(number: int, word: str) -> str:
+    """Return "1 run", "2 runs"."""
     return f"{number} {word}" + ("" if number == 1 else "s")
 
 
 def reach_of(run: Run) -> str:
-    """How far a capped run came, from whichever of its facts count steps."""
+    """Return how far a capped run came, as text."""
     counts = {k: v for k, v in run["facts"].items() if isinstance(v, int)}
     facts = {k: v for k, v in counts.items() if "step" in k or "iteration" in k}
     reached = next((facts[k] for k in ("step", "steps") if k in facts), None)
@@ -204,7 +204,7 @@ def reach_of(run: Run) -> str:
 
 
 def measured_text(cell: Summary, bold: tuple[float, float]) -> str:
-    """max / L2 / seconds, the best of a case in bold."""
+    """Return max / L2 / seconds, the best of a case in bold."""
     errors = [
         f"**{error_text(value)}**" if value == least and math.isfinite(value) else error_text(value)
         for value, least in zip((cell.max_error, cell.l2_error), bold)
@@ -213,12 +213,12 @@ def measured_text(cell: Summary, bold: tuple[float, float]) -> str:
 
 
 def capped_text(cell: Summary) -> str:
-    """Where the time cap ended the runs."""
+    """Return where the time limit ended the runs."""
     return "capped " + ", ".join(dict.fromkeys(map(reach_of, cell.capped)))
 
 
 def reason_text(run: Run, notes: Footnotes) -> str:
-    """Why a run gave nothing."""
+    """Return why a run has no result."""
     status = "not installed" if run["status"] == "missing" else str(run["status"])
     note = str(run["note"]).strip()
     if not note:
@@ -227,7 +227,7 @@ def reason_text(run: Run, notes: Footnotes) -> str:
 
 
 def printed_text(system: str, case: str) -> str:
-    """The paper's numbers; a dagger where its L2 error is larger than its maximum error."""
+    """Return the numbers of the paper; a dagger marks an L2 error above the maximum error."""
     values = paper_tables.printed(system, case)
     if values is None:
         return ""
@@ -237,7 +237,7 @@ def printed_text(system: str, case: str) -> str:
 
 
 def cell_text(found: Sequence[Summary], system: str, case: str, notes: Footnotes) -> str:
-    """All that a cell says, one line below the other."""
+    """Return the text of a table cell."""
     cell = in_table(found, system, case)
     lines = []
     if cell is None:
@@ -245,8 +245,8 @@ def cell_text(found: Sequence[Summary], system: str, case: str, notes: Footnotes
     elif not cell.finished:
         lines.append(reason_text(cell.unfinished[-1], notes))
     else:
-        said = dict.fromkeys(r["note"].strip() for r in cell.finished if r["note"].strip())
-        marks = "<sup>, </sup>".join(notes.mark(note) for note in said)
+        texts = dict.fromkeys(r["note"].strip() for r in cell.finished if r["note"].strip())
+        marks = "<sup>, </sup>".join(notes.mark(note) for note in texts)
         lines.append(measured_text(cell, best(found, case)) + marks)
         if len(cell.finished) > 1:
             lines.append(f"worst {error_text(cell.worst)} of {len(cell.finished)} seeds")
@@ -269,7 +269,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def comparison(found: Sequence[Summary], cases: Sequence[str], titles: dict[str, str]) -> str:
-    """The systems down, some cases across, and the footnotes below."""
+    """Return the table of systems (rows) and cases (columns), with footnotes."""
     notes = Footnotes()
     header = ["system", *(f"{c}<br />{pibls.cases[c].title}" for c in cases)]
     rows = [
@@ -280,7 +280,7 @@ def comparison(found: Sequence[Summary], cases: Sequence[str], titles: dict[str,
 
 
 def settings_table(found: Sequence[Summary], system: str) -> str:
-    """Every setting that ran, with what was chosen in it."""
+    """Return the table of all settings of a system."""
     rows = []
     for s in found:
         if s.system != system:
@@ -303,14 +303,14 @@ def _measured(s: Summary) -> list[str]:
 
 
 def _choices(s: Summary) -> str:
-    """What was chosen, and what the runs had to say."""
+    """Return the settings of the runs and their notes."""
     chosen = ", ".join(f"{k}={v}" for k, v in s.runs[-1]["settings"].items())
     notes = dict.fromkeys(escaped(r["note"]) for r in s.runs if r["note"].strip())
     return "; ".join([*([code(chosen)] if chosen else []), *notes])
 
 
 def circumstances(found: Sequence[Summary], titles: dict[str, str]) -> str:
-    """Per system: versions, threads, machine and dates, as recorded."""
+    """Return the table of versions, threads, machine and dates by system."""
     rows = []
     for system in systems_in(found):
         runs = [r for s in found if s.system == system for r in s.runs]

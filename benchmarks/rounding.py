@@ -1,10 +1,9 @@
-"""How far rounding moves the errors of PIBLS as published: docs/data/rounding.json.
+"""Effect of rounding on the errors of the published PIBLS: docs/data/rounding.json.
 
     python -m benchmarks.rounding           # five cases, five seeds, three kernels: a minute
 
-The same seeds with the BLAS kernels of three kinds of processors (OPENBLAS_CORETYPE), each in a process of
-its own. They add the
-same numbers in another order, which is what another machine does.
+The same seeds with the BLAS kernels of three processor types (OPENBLAS_CORETYPE), each in its own process.
+They sum in different orders, as different machines do.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ SEEDS = range(5)
 CASES = ("TC-1", "TC-2", "TC-3", "TC-6", "TC-8")
 
 
-def measured(name: str) -> list[float]:
-    """The maximum error on the grid, per seed, with the kernel of this process."""
+def max_errors(name: str) -> list[float]:
+    """Return the maximum error on the grid per seed, with the BLAS kernel of this process."""
     case = pibls.cases[name]
     X = grid(case)
     found = []
@@ -41,7 +40,7 @@ def measured(name: str) -> list[float]:
 
 
 def kernel() -> str:
-    """The kernel that OpenBLAS uses in this process."""
+    """Return the kernel that OpenBLAS uses in this process."""
     from threadpoolctl import threadpool_info
 
     return ", ".join(
@@ -54,21 +53,21 @@ def read() -> dict[str, Any]:
     return found
 
 
-def main(words: list[str]) -> None:
-    if words[:1] == ["--here"]:
-        print(json.dumps({"kernel": kernel(), "errors": {name: measured(name) for name in words[1:]}}))
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["--here"]:
+        print(json.dumps({"kernel": kernel(), "errors": {name: max_errors(name) for name in arguments[1:]}}))
         return
     stored: dict[str, Any] = {}
     for wanted in KERNELS:
-        told = subprocess.run(
-            [sys.executable, "-m", "benchmarks.rounding", "--here", *(words or CASES)],
+        process = subprocess.run(
+            [sys.executable, "-m", "benchmarks.rounding", "--here", *(arguments or CASES)],
             env={**os.environ, "OPENBLAS_CORETYPE": wanted, "OPENBLAS_NUM_THREADS": "1"},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        if told.returncode:
+        if process.returncode:
             print(wanted, "cannot run here", flush=True)
             continue
-        found = json.loads(told.stdout)
+        found = json.loads(process.stdout)
         for name, each in found["errors"].items():
             stored.setdefault(name, {})[found["kernel"]] = each
             print(name, found["kernel"], [f"{e:.1e}" for e in each], flush=True)

@@ -1,14 +1,14 @@
-"""Run the systems of the comparison on the eleven cases; each finished run is kept in docs/benchmarks/data.
+"""Run the systems of the comparison on the eleven cases; results are stored in docs/benchmarks/data.
 
-python -m benchmarks.run                                    what is quick and not there yet
-python -m benchmarks.run --full                             also what is slow; interrupt and resume at will
+python -m benchmarks.run                                    missing results of the quick settings
+python -m benchmarks.run --full                             also the slow settings; can be interrupted
 python -m benchmarks.run --system fenics-p2 --case TC-5     one cell
-python -m benchmarks.run --system pibls --case TC-5 --again one cell, anew
-python -m benchmarks.run --system pibls --again --errors    errors anew, seconds as stored: on a busy machine
-python -m benchmarks.run --system pinn2 --case TC-5 --setting full --full   hours: interrupt, and say it again
+python -m benchmarks.run --system pibls --case TC-5 --again one cell, repeated
+python -m benchmarks.run --system pibls --again --errors    new errors, stored seconds (for a busy machine)
+python -m benchmarks.run --system pinn2 --case TC-5 --setting full --full   hours; resumes when repeated
 
-A long run writes its state to benchmarks/state now and then; the same command goes on from there. Each
-system and case gets a process of its own, with the threads pinned before anything is imported.
+Long runs write checkpoints to benchmarks/state; the same command resumes from there. Each system and case
+runs in its own process, with the number of threads set before any import.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _PINNED = (
 
 
 def environment(threads: int) -> dict[str, str]:
-    """This environment with every thread pool we know of limited."""
+    """Return the environment variables with all known thread pools limited."""
     pinned = dict.fromkeys(_PINNED, str(threads))
-    # XLA has a pool of its own that no variable of OpenMP reaches.
+    # XLA has its own thread pool, independent of OpenMP.
     xla = "--xla_cpu_multi_thread_eigen=" + ("false" if threads == 1 else "true")
     return {**os.environ, **pinned, "XLA_FLAGS": xla, "DDE_BACKEND": "pytorch", "PYTHONPATH": str(ROOT)}
 
@@ -47,7 +47,7 @@ def command(system: str, case: str, *options: str) -> list[str]:
 
 
 def runs_of(arguments: argparse.Namespace, system: str, case: str) -> Iterator[store.Run]:
-    """The runs of one cell, as its process reports them."""
+    """Yield the runs of one cell as its process reports them."""
     options = ["--threads", str(arguments.threads), "--state", str(arguments.state)]
     options += ["--full"] if arguments.full else []
     options += ["--setting", arguments.setting] if arguments.setting else []
@@ -74,14 +74,14 @@ def runs_of(arguments: argparse.Namespace, system: str, case: str) -> Iterator[s
         print(f"{system} {case}: the process ended with code {code}", file=sys.stderr, flush=True)
 
 
-def told(run: store.Run) -> str:
+def run_text(run: store.Run) -> str:
     name = f"{run['system']:16s} {run['case']:6s} {run['setting']:24s} seed {run['seed']}"
     if run["status"] in ("ok", "capped"):
         return f"{name}: {run['max_error']:.1e} in {run['seconds']:.3g} s  {run['note']}"
     return f"{name}: {run['status']}: {run['note']}"
 
 
-def parsed(words: list[str] | None = None) -> argparse.Namespace:
+def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -89,26 +89,28 @@ def parsed(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--case", action="append", choices=list(pibls.cases))
     parser.add_argument("--setting", help="only the setting with this label")
     parser.add_argument("--full", action="store_true", help="also the slow settings")
-    parser.add_argument("--again", action="store_true", help="run also what is already there")
+    parser.add_argument("--again", action="store_true", help="also repeat stored runs")
     parser.add_argument(
         "--errors", action="store_true", help="with --again: new errors, stored seconds (for a busy machine)"
     )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--results", type=Path, default=store.RESULTS)
-    parser.add_argument("--state", type=Path, default=store.STATE, help="where interrupted runs are kept")
+    parser.add_argument(
+        "--state", type=Path, default=store.STATE, help="folder of checkpoints of interrupted runs"
+    )
     return parser.parse_args(words)
 
 
-def forget(run: store.Run, state: Path) -> None:
-    """The run is stored: what it would have gone on from is no longer needed."""
+def delete_checkpoints(run: store.Run, state: Path) -> None:
+    """Delete the checkpoints of a stored run."""
     shutil.rmtree(
         worker.scratch_of(state, run["system"], run["case"], run["setting"], run["seed"]), ignore_errors=True
     )
 
 
 def main(words: list[str] | None = None) -> None:
-    arguments = parsed(words)
-    # So that a polite end takes the worker along, as Ctrl-C does.
+    arguments = parse_arguments(words)
+    # SIGTERM also ends the worker, as Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for system in arguments.system or list(peers.MODULES):
         for case in arguments.case or list(pibls.cases):
@@ -116,8 +118,8 @@ def main(words: list[str] | None = None) -> None:
                 kept = store.with_older_seconds(run, arguments.results) if arguments.errors else run
                 store.add(kept, arguments.results)
                 if run["status"] != "failed":
-                    forget(run, arguments.state)
-                print(told(run), flush=True)
+                    delete_checkpoints(run, arguments.state)
+                print(run_text(run), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-r"""rank(A) = 0.8 N at R = R(N, d): the scale-width rule in three pictures.
+r"""Figure of the scale-width rule: rank(A) = 0.8 N at R = R(N, d).
 
-Left, the numerical rank of N waves on [-1, 1]² against the scale R, without any equation. Middle, the
-maximum error of four different equations against R at one width: the minima line up, near the R at which
-the rank is 0.8 N. Right, the rule R(N, d) for one to five dimensions. Also measured, and printed: the best
-scale at other widths, and what leaning towards a coordinate brings to a solution that is not isotropic.
+Left: the numerical rank of N random Fourier features on [-1, 1]² against the scale R, without any equation.
+Middle: the maximum error of five equations against R at one width; the minima lie near the R at which the
+rank is 0.8 N. Right: the rule R(N, d) for one to five dimensions. Also measured and printed: the best scale
+at other widths, and the error with different scales along x and y for a solution that is not isotropic.
 
     python benchmarks/scale_figure.py            # measure (about two minutes) and draw
-    python benchmarks/scale_figure.py --draw     # draw again what was measured
+    python benchmarks/scale_figure.py --draw     # draw the stored results
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FACTORS = (0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 2.8)
 
 
 def ranks(widths: Sequence[int], scales: Sequence[float], seeds: Sequence[int]) -> dict[str, list[float]]:
-    """The mean share of N that is numerical rank, for waves in the plane: a list per width."""
+    """Return the mean numerical rank / N of random features in two dimensions, a list per width."""
     return {
         str(n): [float(np.mean([rank_fraction("waves", n, 2, R, s) for s in seeds])) for R in scales]
         for n in widths
@@ -49,25 +49,25 @@ def ranks(widths: Sequence[int], scales: Sequence[float], seeds: Sequence[int]) 
 
 
 def case_errors(name: str, nodes: int, scales: Sequence[float], seeds: Sequence[int]) -> list[list[float]]:
-    """The maximum error of a case for each scale and seed, at one width and isotropic."""
-    case, size = pibls.cases[name], largest(name)
+    """Return the relative maximum error of a case for each scale and seed, at one width, isotropic."""
+    case, size = pibls.cases[name], max_abs_solution(name)
     return [
         [errors(case, _solve(case.problem, pibls.Waves(nodes, R), seed))[0] / size for seed in seeds]
         for R in scales
     ]
 
 
-def largest(name: str) -> float:
-    """max|u| of a case."""
+def max_abs_solution(name: str) -> float:
+    """Return max|u| of a case."""
     case = pibls.cases[name]
     X = case.problem.domain.interior(4000, np.random.default_rng(0))
     return float(np.abs(case.exact(*X.T)).max())
 
 
-def regimes(
+def errors_by_width(
     names: Sequence[str], widths: Sequence[int], factors: Sequence[float], seeds: Sequence[int]
 ) -> dict[str, dict[str, list[float]]]:
-    """Median errors at factors times the rule, for several widths: under-resolved, resolved, at rounding."""
+    """Return median errors at multiples of the rule for several widths, from under-resolved to rounding."""
     return {
         str(n): {
             name: np.median(
@@ -79,8 +79,8 @@ def regimes(
     }
 
 
-def leaning(nodes: int, factors: Sequence[float], seeds: Sequence[int]) -> dict[str, list[float]]:
-    """Poisson with u = sin 12πx sin πy: errors of waves with scales (R f, R/f), all of one volume."""
+def anisotropic_errors(nodes: int, factors: Sequence[float], seeds: Sequence[int]) -> dict[str, list[float]]:
+    """Return errors for Poisson with u = sin 12πx sin πy and anisotropic scales (R f, R/f)."""
     x, y = sp.symbols("x y")
     u = sp.Function("u")(x, y)
     exact = sp.sin(12 * sp.pi * x) * sp.sin(sp.pi * y)
@@ -100,7 +100,7 @@ def leaning(nodes: int, factors: Sequence[float], seeds: Sequence[int]) -> dict[
 
 
 def _solve(problem: pibls.Problem, basis: pibls.Waves, seed: int) -> pibls.Solution:
-    """With the linear algebra of the automatic solver; no warning when it is under-resolved."""
+    """Solve with the linear solver of the automatic mode, without convergence warnings."""
     method = pibls.GaussNewton(rounds=0, linear=pibls.RidgeQR())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
@@ -115,14 +115,14 @@ def measure(
     seeds: Sequence[int] = SEEDS,
     other_widths: Sequence[int] = (128, 256, 512),
 ) -> dict[str, Any]:
-    """Everything that is drawn or printed."""
+    """Return all results that are drawn or printed."""
     rule = scale_for("waves", nodes, 2)
     wide = np.geomspace(0.1, 100.0, steps[0]).tolist()
     near = (rule * np.geomspace(1 / 8, 8, steps[1])).tolist()
     return {
         "ranks": {"scales": wide, "shares": ranks(rank_widths, wide, seeds)},
-        "regimes": regimes(names, other_widths, FACTORS, seeds),
-        "leaning": leaning(2 * nodes, (1.0, 2.0, 4.0), seeds),
+        "regimes": errors_by_width(names, other_widths, FACTORS, seeds),
+        "leaning": anisotropic_errors(2 * nodes, (1.0, 2.0, 4.0), seeds),
         "errors": {
             "nodes": nodes,
             "rule": rule,
@@ -133,7 +133,7 @@ def measure(
 
 
 def best(data: Mapping[str, Any]) -> dict[str, tuple[float, float, float]]:
-    """For each case the best R, the error there, and the error at the rule."""
+    """Return, by case, the best R, its error, and the error at the rule."""
     found = data["errors"]
     R = np.array(found["scales"])
     out = {}
@@ -186,7 +186,7 @@ def _draw_errors(ax: Any, found: Mapping[str, Any]) -> None:
     ax.annotate(
         f"rule: $R$ = {rule:.3g}", (rule, low), (4, 3), textcoords="offset points", color=GREY, fontsize=8.5
     )
-    _plain(ax)
+    _plain_ticks(ax)
     ax.set_title(f"(b)  five equations, $N$ = {found['nodes']}", loc="left")
     ax.legend(loc="upper center", ncols=2, columnspacing=1.0, handlelength=1.6, fontsize=8)
 
@@ -213,7 +213,7 @@ def _draw_rule(ax: Any) -> None:
     ax.set_title("(c)  the rule for waves", loc="left")
 
 
-def _plain(ax: Any) -> None:
+def _plain_ticks(ax: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

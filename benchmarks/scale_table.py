@@ -1,6 +1,6 @@
-"""The scale-width rule, measured: at which R have N random functions the numerical rank 0.8 N?
+"""Table of the scale-width rule: the scale R at which N random functions have the numerical rank 0.8 N.
 
-Prints the table that `pibls.scale` holds. It needs no equation: only the functions on [-1, 1]^d.
+Prints the table of `pibls.basis.scale`, computed from the functions on [-1, 1]^d without any equation.
 
     python benchmarks/scale_table.py
 """

@@ -1,7 +1,7 @@
-r"""time ~ N^a, error and memory against size: width up to 8,000 nodes, points up to 10⁶ by streaming.
+r"""Time, error and memory against size: up to 8,000 nodes, and up to 10⁶ points by streaming.
 
-    python -m benchmarks.scaling            what is not measured yet; interrupt and resume at will
-    python -m benchmarks.scaling --again    everything anew
+    python -m benchmarks.scaling            measure missing sizes; can be interrupted and resumed
+    python -m benchmarks.scaling --again    repeat all measurements
     python -m benchmarks.scaling --one      without the runs with two threads, which need an idle machine
     python -m benchmarks.scaling --draw     only the page and the figure, from the stored numbers
 
@@ -45,15 +45,15 @@ TWO_THREADS_FROM = 2000
 NODES = 500
 POINTS = (4_000, 16_000, 62_500, 250_000, 1_000_000)
 _HELD_UP_TO = 250_000
-_CHECK = 4000
-_QUICK = 5.0  # seconds below which the median of three is taken
+_TEST_POINTS = 4000
+_REPEAT_BELOW = 5.0  # seconds below which the median of three runs is taken
 
 Run = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Size:
-    """What is run: ``mode`` is "held" or "streamed" where that is forced, else the library decides."""
+    """One measurement; ``mode`` "held" or "streamed" is forced, "automatic" is the library's choice."""
 
     study: str
     nodes: int
@@ -63,7 +63,7 @@ class Size:
 
 
 def sizes() -> list[Size]:
-    """All of them, the small ones first, those with two threads last."""
+    """Return all sizes, small ones first, those with two threads last."""
     wide = [Size("width", n, 5 * n // 2) for n in WIDTHS]
     pairs = [Size("width", n, 5 * n // 2, threads=2) for n in WIDTHS if n >= TWO_THREADS_FROM]
     held = [Size("points", NODES, n, "held") for n in POINTS if n <= _HELD_UP_TO]
@@ -74,7 +74,7 @@ def sizes() -> list[Size]:
 
 
 def oscillating() -> tuple[pibls.Problem, Callable[..., Array]]:
-    """Δu = f on the unit square with u = sin(30(x² + y²)): no few nodes resolve it."""
+    """Return Δu = f on the unit square with u = sin(30(x² + y²)), which needs many nodes."""
     x, y = sp.symbols("x y")
     u, exact = sp.Function("u")(x, y), sp.sin(30 * (x**2 + y**2))
     problem = pibls.Problem(
@@ -86,14 +86,15 @@ def oscillating() -> tuple[pibls.Problem, Callable[..., Array]]:
 
 
 def problem_of(study: str) -> tuple[pibls.Problem, Callable[..., Array]]:
+    """Return the problem of a study and its exact solution."""
     if study == "width":
         return oscillating()
     case = pibls.cases["TC-5" if study == "points" else "TC-11"]
     return case.problem, case.exact
 
 
-def solved(size: Size, problem: pibls.Problem) -> pibls.Solution:
-    """With ridge QR, the linear algebra of the automatic solver."""
+def solve_size(size: Size, problem: pibls.Problem) -> pibls.Solution:
+    """Solve with ridge QR, the linear solver of the automatic mode."""
     edge = int(1.5 * math.sqrt(2 * size.nodes)) if size.study == "width" else 1000
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
@@ -106,25 +107,25 @@ def solved(size: Size, problem: pibls.Problem) -> pibls.Solution:
 
 
 def measure(size: Size) -> Run:
-    """One size: time (median of three where that is quick), error, peak memory above the start."""
+    """Measure one size: time (median of three if quick), error, and peak memory above that at the start."""
     if size.mode != "automatic":
         streaming.MAX_STORED_ENTRIES = 0 if size.mode == "streamed" else 1 << 60
     problem, exact = problem_of(size.study)
-    solved(Size(size.study, 40, 200), problem)  # imports, compilation
+    solve_size(Size(size.study, 40, 200), problem)  # imports, compilation
     before, load = memory("VmRSS"), os.getloadavg()[0]
     seconds: list[float] = []
-    worked: list[float] = []
-    while not seconds or (len(seconds) < 3 and sum(seconds) / len(seconds) < _QUICK):
-        began, began_work = time.perf_counter(), time.process_time()
-        solution = solved(size, problem)
-        seconds.append(time.perf_counter() - began)
-        worked.append(time.process_time() - began_work)
+    cpu_seconds: list[float] = []
+    while not seconds or (len(seconds) < 3 and sum(seconds) / len(seconds) < _REPEAT_BELOW):
+        wall_start, cpu_start = time.perf_counter(), time.process_time()
+        solution = solve_size(size, problem)
+        seconds.append(time.perf_counter() - wall_start)
+        cpu_seconds.append(time.process_time() - cpu_start)
     peak = memory("VmHWM") - before
-    X = problem.domain.interior(_CHECK, np.random.default_rng(20251115)).T
+    X = problem.domain.interior(_TEST_POINTS, np.random.default_rng(20251115)).T
     error = float(np.abs(solution(*X) - exact(*X)).max())
     return {
         **asdict(size),
-        "seconds": statistics.median(worked if size.threads == 1 else seconds),
+        "seconds": statistics.median(cpu_seconds if size.threads == 1 else seconds),
         "clock_seconds": statistics.median(seconds),
         "max_error": error,
         "peak_mb": peak,
@@ -136,7 +137,7 @@ def measure(size: Size) -> Run:
 
 
 def memory(field: str) -> float:
-    """VmRSS, what this process holds now, or VmHWM, the most that it has held, in MB (Linux)."""
+    """Return VmRSS (current memory) or VmHWM (peak memory) of this process in MB (Linux)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024e-6 * next(float(line.split()[1]) for line in lines if line.startswith(field))
 
@@ -151,15 +152,16 @@ def stored(path: Path = DATA) -> list[Run]:
 
 
 def add(run: Run, path: Path = DATA) -> None:
-    """Written beside the file and moved over it: an interruption leaves the old one or the new one."""
+    """Store a run; the file is replaced atomically."""
     runs = sorted([r for r in stored(path) if key(r) != key(run)] + [run], key=key)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".tmp")
-    beside.write_text(json.dumps(runs, indent=1) + "\n")
-    os.replace(beside, path)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(runs, indent=1) + "\n")
+    os.replace(temporary, path)
 
 
 def in_own_process(size: Size) -> Run:
+    """Measure one size in a new process."""
     command = [sys.executable, "-m", "benchmarks.scaling", "--measure", json.dumps(asdict(size))]
     done = subprocess.run(
         command, env=environment(size.threads), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
@@ -169,7 +171,7 @@ def in_own_process(size: Size) -> Run:
 
 
 def exponent(runs: Sequence[Run], by: str, of: str, least: float) -> float:
-    """a of y ~ x^a, over the sizes of at least ``least``."""
+    """Return a of y ~ x^a, fitted over sizes of at least ``least``."""
     pairs = [(r[by], r[of]) for r in runs if r[by] >= least]
     if len(pairs) < 2:
         return math.nan
@@ -185,10 +187,19 @@ def pick(
 
 
 _STREAMED = ("streamed", "automatic")
+_POINTS_HEADER = (
+    "points n",
+    "stored",
+    "streamed",
+    "max error",
+    "memory, stored",
+    "memory, streamed",
+    "matrix",
+)
 
 
 def exponents(runs: Sequence[Run]) -> dict[str, float]:
-    """Every exponent that the page quotes."""
+    """Return all exponents of the page."""
     wide, two = pick(runs, "width"), pick(runs, "width", threads=2)
     held, streamed = pick(runs, "points", ("held",)), pick(runs, "points", _STREAMED)
     return {
@@ -203,7 +214,7 @@ def exponents(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def page(runs: Sequence[Run]) -> str:
-    """The page, from the stored numbers alone."""
+    """Return the page, from the stored results."""
     a = exponents(runs)
 
     def power(size: str, what: str) -> str:
@@ -224,16 +235,22 @@ def page(runs: Sequence[Run]) -> str:
     ]  # fmt: skip
     both = [*pick(runs, "nonlinear", ("held",)), *pick(runs, "nonlinear", ("streamed",))]
     burgers = [
-        (r["mode"], str(r["steps"]), _seconds(r), f"{r['max_error']:.1e}", _megabytes(r["peak_mb"]))
+        (
+            r["mode"].replace("held", "stored"),
+            str(r["steps"]),
+            _seconds(r),
+            f"{r['max_error']:.1e}",
+            _megabytes(r["peak_mb"]),
+        )
         for r in both
     ]
     nonlinear = (
         ""
         if not both
         else f"""
-A nonlinear problem streams too, at a higher price: the rows are made again for every residual, and a
-factored Jacobian cannot serve twice. Burgers' equation (TC-11), {both[0]["nodes"]} nodes,
-{both[0]["points"]:,} points, forced again:
+Streaming also works for nonlinear problems, at a higher cost: the rows are computed again for every residual,
+and a factored Jacobian cannot be reused. Burgers' equation (TC-11) with {both[0]["nodes"]} nodes and
+{both[0]["points"]:,} points, streaming forced:
 
 {table(("", "Jacobians", "time", "max error", "peak memory"), burgers)}
 """
@@ -242,40 +259,39 @@ factored Jacobian cannot serve twice. Burgers' equation (TC-11), {both[0]["nodes
     busy = max((r["load"] for r in two.values()), default=0.0)
     return f"""# Scaling
 
-Time, error and peak memory of one `solve` with a fixed basis of waves, against its size. Made by
-`python -m benchmarks.scaling` (it resumes where it was interrupted) from
-[`scaling.json`](scaling.json), on {facts["cores"]} cores of {facts["processor"]}. Each size has a process of
-its own; time is the median of three where that takes less than {_QUICK:g} s each. With one BLAS thread it is
-processor time, because other work was running; with two it is the clock's, and the load average
-of the last minute was at most {busy:.1f} when a run began. Peak memory is above what the process held after
-its imports and a small solve.
+Time, error and peak memory of one `solve` with a given basis of random Fourier features, as functions of its
+size. Generated by `python -m benchmarks.scaling` from [`scaling.json`](scaling.json), on {facts["cores"]}
+cores of {facts["processor"]}. Each size runs in a separate process; times are medians of three runs if they
+take less than {_REPEAT_BELOW:g} s each. With one BLAS thread they are processor times, because other jobs
+were running. With two threads they are elapsed times, and the load average of the last minute was at most
+{busy:.1f} at the start of a run. Peak memory is the increase after imports and a small solve.
 
 ![Time, error and memory against width and number of points](figures/scaling.png)
 
 ## Width
 
-Δu = f on the unit square, u = sin(30(x² + y²)): five periods along an edge, ten along the diagonal. 2.5 N
-points inside, R from the [scale-width rule](../scale.md), ridge QR. The matrix is held: the library would
-begin to stream it at {streaming.MAX_STORED_ENTRIES / 2**27:g} GiB.
+Δu = f on the unit square with u = sin(30(x² + y²)), which has five periods along an edge and ten along the
+diagonal; 2.5 N interior points, R from the [scale-width rule](../scale.md), ridge QR. The matrix is stored;
+streaming starts at {streaming.MAX_STORED_ENTRIES / 2**27:g} GiB.
 
 {table(("nodes N", "points", "one thread", "two threads", "max error", "peak memory", "matrix"), width)}
 
-Fitted from N = 1,000 on: **time ~ {power("N", "time of width")}** with one thread,
-{power("N", "time of width, two threads")} with two (from 2,000 on);
+Fitted from N = 1,000 on, **time ~ {power("N", "time of width")}** with one thread,
+{power("N", "time of width, two threads")} with two (from 2,000 on), and
 **memory ~ {power("N", "memory of width")}**. With points in proportion to the width,
-QR costs 2·2.5·N³ operations and the matrix 2.5 N² numbers.
+QR takes 2·2.5·N³ operations and the matrix has 2.5 N² entries.
 
 ## Points
 
-Poisson's equation (TC-5) with {NODES} nodes and more and more points, up to 2,000 times the nodes.
-"Streamed": the rows are made in blocks, each stacked under the triangle of the rows before and factored
-with it, so that nothing grows with the points but a few vectors. This happens by itself above
-{streaming.MAX_STORED_ENTRIES / 2**27:g} GiB, as in the last row; in the others it was forced, for comparison.
+Poisson's equation (TC-5) with {NODES} nodes and up to 2,000 times as many points. "Streamed": the rows are
+computed in blocks, and each block is factored together with the triangle of the rows before, so that only a
+few vectors grow with the number of points. Streaming is automatic above
+{streaming.MAX_STORED_ENTRIES / 2**27:g} GiB, as in the last row; in the others it was forced for comparison.
 
-{table(("points n", "held", "streamed", "max error", "memory, held", "memory, streamed", "matrix"), points)}
+{table(_POINTS_HEADER, points)}
 
-Fitted from n = 16,000 on: held, time ~ {power("n", "time of points, held")} and memory
-~ {power("n", "memory of points, held")}; **streamed, time ~ {power("n", "time of points, streamed")}
+Fitted from n = 16,000 on, with a stored matrix time ~ {power("n", "time of points, held")} and memory
+~ {power("n", "memory of points, held")}; **with streaming time ~ {power("n", "time of points, streamed")}
 and memory ~ {power("n", "memory of points, streamed")}**.
 {nonlinear}"""
 
@@ -291,7 +307,7 @@ def _megabytes(value: float) -> str:
 
 
 def draw(runs: Sequence[Run], path: Path) -> None:
-    """Three panels for the width, two for the points."""
+    """Draw time, error and memory against width (above) and points (below)."""
     plt = paper_style()
     figure, axes = plt.subplots(2, 3, figsize=(10.4, 6.2), layout="constrained")
     wide, two = pick(runs, "width"), pick(runs, "width", threads=2)

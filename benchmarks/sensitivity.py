@@ -1,15 +1,15 @@
-"""e(N, n, R): errors and time of the published method against nodes, points and scale, one at a time.
+"""Sensitivity of the published method: error and time against nodes, points and scale, one at a time.
 
-The paper's parameter sensitivity analysis, for TC-1 (linear, Algorithm 1) and TC-9 (nonlinear, Algorithm 2):
-around the published settings one of three parameters is varied, three seeds each. Beside each curve stands
-what ``pibls.solve(problem, tol=1e-13)`` chooses by itself, and for TC-9 the same by Gauss-Newton.
+The parameter sensitivity analysis of the paper, for TC-1 (linear, Algorithm 1) and TC-9 (nonlinear, Algorithm
+2): around the published settings one of three parameters is varied, three seeds each. The figure also shows
+the result of ``pibls.solve(problem, tol=1e-13)`` and, for TC-9, the same settings with Gauss-Newton.
 
-    python benchmarks/sensitivity.py            # what is not there yet (Algorithm 2: an hour), then draw
-    python benchmarks/sensitivity.py --draw     # draw again what was measured
-    python benchmarks/sensitivity.py --again    # measure all of it anew
+    python benchmarks/sensitivity.py            # missing results (Algorithm 2: an hour), then draw
+    python benchmarks/sensitivity.py --draw     # draw the stored results
+    python benchmarks/sensitivity.py --again    # measure everything again
 
-Each run is kept in docs/data/sensitivity.json when it ends: interrupt and resume at will. The page is made
-from that by benchmarks.pages.
+Each run is stored in docs/data/sensitivity.json when it ends, so that the command can be interrupted and
+resumed. benchmarks.pages generates the page from it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FIGURE = ROOT / "docs/figures/sensitivity.png"
 SEEDS = range(3)
 TOL = 1e-13
 
-# Nodes are varied by the number of groups, points at a fixed share of boundary points.
+# Nodes are varied by the number of groups, points with a fixed fraction of boundary points.
 VALUES: dict[str, dict[str, tuple[float, ...]]] = {
     "TC-1": {
         "nodes": (62, 124, 186, 310, 496, 744, 1240, 1860),
@@ -59,26 +59,20 @@ Run = dict[str, float]
 
 
 def paper_style() -> Any:
-    """Matplotlib's pyplot, without a display, with the fonts and lines of a printed figure."""
+    """Return matplotlib.pyplot without display, with the fonts and lines of the figures."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    plt.rcParams.update(
-        {
-            "font.size": 9, "axes.titlesize": 9.5, "axes.labelsize": 9, "legend.fontsize": 8.5,
-            "xtick.labelsize": 8, "ytick.labelsize": 8, "axes.grid": True, "grid.color": "#e4e4e4",
-            "grid.linewidth": 0.6, "axes.axisbelow": True, "axes.spines.top": False,
-            "axes.spines.right": False, "lines.linewidth": 1.6, "lines.markersize": 4.5,
-            "savefig.dpi": 200, "legend.frameon": False, "mathtext.fontset": "stixsans",
-        }
-    )  # fmt: skip
+    from pibls.plot import style
+
+    plt.rcParams.update({**style, "font.size": 9.5, "savefig.dpi": 200, "mathtext.fontset": "stixsans"})
     return plt
 
 
 def settings_with(case: Case, parameter: str, value: float, *, gauss_newton: bool = False) -> dict[str, Any]:
-    """The published settings with one parameter changed; if wished by one descent of Gauss-Newton."""
+    """Return the published settings with one parameter changed, optionally with Gauss-Newton."""
     settings = dict(case.published.settings)
     basis, points = settings["basis"], settings["points"]
     if parameter == "nodes":
@@ -96,14 +90,15 @@ def settings_with(case: Case, parameter: str, value: float, *, gauss_newton: boo
 
 
 def count(points: pibls.Points) -> int:
+    """Return the total number of points."""
     return points.interior + points.boundary + points.initial
 
 
 def run(case: Case, seed: int, **settings: Any) -> Run:
-    """One solve: what it used, its errors on points that were not fitted, its CPU seconds."""
+    """Solve once; return the settings used, errors on points that were not fitted, and CPU seconds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
-        # CPU time, which on one thread is the elapsed time of an otherwise idle machine.
+        # CPU time: with one thread the wall time on an idle machine.
         start = time.process_time()
         solution = pibls.solve(case.problem, seed=seed, **settings)
         seconds = time.process_time() - start
@@ -130,13 +125,13 @@ def study(
     found: dict[str, Any] | None = None,
     keep: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """All sweeps of one case by the published method and, where it is nonlinear, by Gauss-Newton.
+    """Run all sweeps of one case by the published method and, if it is nonlinear, by Gauss-Newton.
 
-    ``found`` holds what was measured before and grows; ``keep`` is called after each run. Sweeps are
-    dictionaries: parameter → value → list of runs, one for each seed.
+    ``found`` has the earlier results and is extended; ``keep`` is called after each run. Sweeps are
+    dictionaries: parameter → value → list of runs, one per seed.
     """
     found = {} if found is None else found
-    pibls.solve(case.problem, tol=TOL)  # the first solve pays for imports
+    pibls.solve(case.problem, tol=TOL)  # imports are not measured
     found["title"] = case.title
     found["published"] = {
         "nodes": case.published.settings["basis"].size,
@@ -149,8 +144,8 @@ def study(
     if "automatic" not in found:
         found["automatic"] = [run(case, seed, tol=TOL) for seed in seeds]
         keep()
-    # Every value once before any of them a second time, the published ones first and the far ones, where
-    # Algorithm 2 tries all its perturbations in vain, last: an interrupted study is a whole curve.
+    # Seed by seed, values near the published ones first: an interrupted study then has complete curves.
+    # Far values, where Algorithm 2 tries all perturbations without success, take longest.
     order = sorted(
         ((p, v) for p, steps in values.items() for v in steps),
         key=lambda pair: abs(math.log(pair[1] / found["published"][pair[0]])),
@@ -170,7 +165,7 @@ def study(
 
 
 def draw(data: Mapping[str, Any], path: Path) -> None:
-    """Per case a row of errors and a row of times; a column per parameter."""
+    """Draw errors and times in two rows per case, one column per parameter."""
     plt = paper_style()
     figure, axes = plt.subplots(
         2 * len(data), 3, figsize=(11, 3.9 * len(data)), sharex="col", sharey="row",
@@ -228,13 +223,13 @@ def _curves(ax: Any, found: Mapping[str, Any], parameter: str, keys: Mapping[str
 def curve(
     found: Mapping[str, Any], parameter: str, sweeps: str = "sweeps"
 ) -> tuple[list[float], list[list[Run]]]:
-    """What was varied, in order, and the runs there."""
+    """Return the values of a parameter in increasing order, and their runs."""
     steps = sorted(found[sweeps].get(parameter, {}).items(), key=lambda item: float(item[0]))
     return [float(value) for value, _ in steps], [runs for _, runs in steps]
 
 
 def _reference(upper: Any, lower: Any, found: Mapping[str, Any], parameter: str) -> None:
-    """The published setting, the paper's result there, and the automatic choice."""
+    """Draw the published setting, the result of the paper, and the automatic choice."""
     paper, auto = found["published"], median(found["automatic"])
     for ax, low in ((upper, 0.3), (lower, 0.0)):
         ax.axvline(paper[parameter], low, color=GREY, linestyle=":", linewidth=1.1, label="published setting")
@@ -274,9 +269,9 @@ def main(arguments: Sequence[str]) -> None:
 
     def keep() -> None:
         DATA.parent.mkdir(parents=True, exist_ok=True)
-        beside = DATA.with_suffix(".tmp")
-        beside.write_text(json.dumps(data, indent=1) + "\n")
-        os.replace(beside, DATA)
+        temporary = DATA.with_suffix(".tmp")
+        temporary.write_text(json.dumps(data, indent=1) + "\n")
+        os.replace(temporary, DATA)
 
     if "--draw" not in arguments:
         for name, values in VALUES.items():

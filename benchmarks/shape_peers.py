@@ -1,8 +1,8 @@
-"""What NGSolve takes, meshing included, for problems of `benchmarks.shape_problems` to the wanted error.
+"""NGSolve for the problems of `benchmarks.shape_problems`: time to the required error, meshing included.
 
-Each peer is solved with curved elements of rising order on a mesh that suits the problem, until its error is
-within the goal; the seconds are those of that one solve. Where there is no mesh generator for the shape (a
-level set), or no discretisation at hand (five dimensions), there is no peer.
+Each problem is solved with curved elements of increasing order on a mesh chosen for it, until the required
+error is reached; the seconds are those of the last solve. There is no peer where there is no mesh generator
+for the shape (a level set) or no discretisation (five dimensions).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pibls.arrays import Array
 
 ORDERS = (3, 4, 5, 6, 8, 10, 12, 14)
 Solve = Callable[[int], tuple[Any, dict[str, Any]]]
-"""order ↦ a mesh, and functions on it by the name of the unknown."""
+"""Function order ↦ (mesh, functions on it by the name of the unknown)."""
 
 
 def field(e: Any) -> Any:
-    """A SymPy expression of x, y, z as a coefficient function."""
+    """Return a SymPy expression of x, y, z as coefficient function of NGSolve."""
     import ngsolve as ng
 
     x, y, z = sp.symbols("x y z")
@@ -68,7 +68,7 @@ def rectangle(low: tuple[float, float], high: tuple[float, float]) -> Any:
 
 
 def poisson(mesh: Any, order: int, source: Any, value: Any, k: Any = 1.0, where: str = ".*") -> Any:
-    """∇·(k∇u) = f with values on the boundary, or a part of it."""
+    """Solve ∇·(k∇u) = f with Dirichlet values on the boundary ``where``."""
     import ngsolve as ng
 
     space = ng.H1(mesh, order=order, dirichlet=where)
@@ -79,12 +79,12 @@ def poisson(mesh: Any, order: int, source: Any, value: Any, k: Any = 1.0, where:
     load += -source * v * ng.dx(bonus_intorder=6)
     found = ng.GridFunction(space)
     found.Set(value, definedon=mesh.Boundaries(where))
-    references.condensed(form, load, found)
+    references.solve_condensed(form, load, found)
     return found
 
 
 def elastic(mesh: Any, order: int, values: Any, body: Any, where: str) -> Any:
-    """∇·σ = f, plane stress with E = 1 and ν = 0.3; displacements given at ``where``, free elsewhere."""
+    """Solve ∇·σ = f, plane stress, E = 1, ν = 0.3; displacements given at ``where``, free elsewhere."""
     import ngsolve as ng
 
     nu = 0.3
@@ -104,7 +104,7 @@ def elastic(mesh: Any, order: int, values: Any, body: Any, where: str) -> Any:
     load += -body * v * ng.dx(bonus_intorder=6)
     found = ng.GridFunction(space)
     found.Set(values, definedon=mesh.Boundaries(where))
-    references.condensed(form, load, found)
+    references.solve_condensed(form, load, found)
     return found
 
 
@@ -113,7 +113,7 @@ def _one(u: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def peers() -> dict[str, Solve]:
-    """By the name of the problem."""
+    """Return the peers by the name of the problem."""
     import ngsolve as ng
 
     from benchmarks import shape_problems as problems
@@ -196,7 +196,7 @@ def peers() -> dict[str, Solve]:
         right += slope * v * ng.ds(bonus_intorder=6)
         right += 2.0 * smooth * v * ng.ds("outer", bonus_intorder=6)
         found = ng.GridFunction(space)
-        references.condensed(form, right, found)
+        references.solve_condensed(form, right, found)
         return _one(found)
 
     def half_way(order: int) -> tuple[Any, dict[str, Any]]:
@@ -261,10 +261,10 @@ def peers() -> dict[str, Solve]:
     }
 
 
-def timed(name: str, wanted: float, at: dict[str, tuple[Array, Array]]) -> dict[str, float] | None:
-    """Order, error and seconds of the first order that is within ``wanted``; None where there is no peer.
+def time_to_error(name: str, wanted: float, at: dict[str, tuple[Array, Array]]) -> dict[str, float] | None:
+    """Return order, error and seconds of the first order with error ≤ ``wanted``; None without a peer.
 
-    ``at`` has for each unknown the points and the values there.
+    ``at`` has the points and reference values of each unknown.
     """
     solve = peers().get(name)
     if solve is None:
@@ -277,9 +277,9 @@ def timed(name: str, wanted: float, at: dict[str, tuple[Array, Array]]) -> dict[
         errors = []
         for unknown, (points, values) in at.items():
             there = mesh(*points.T)
-            held = there["nr"] >= 0
-            mine = np.asarray(found[unknown](there[held])).reshape(-1)
-            errors.append(float(np.abs(mine - values[held]).max() / np.abs(values).max()))
+            inside = there["nr"] >= 0
+            values_found = np.asarray(found[unknown](there[inside])).reshape(-1)
+            errors.append(float(np.abs(values_found - values[inside]).max() / np.abs(values).max()))
         now = {"order": float(order), "error": max(errors), "seconds": seconds}
         if not best or now["error"] < best["error"]:
             best = now

@@ -1,7 +1,7 @@
-"""Problems on shapes and for several fields, each with a reference that owes nothing to the solver.
+"""Problems on shapes and systems of equations, with references that are independent of pibls.
 
-Exact solutions where there are any; otherwise NGSolve at high order (`benchmarks.shape_references`). What a
-problem is asked for is the error relative to max|u| of each unknown.
+References are exact solutions or NGSolve at high order (`benchmarks.shape_references`). The required error is
+relative to max|u| of each unknown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Exact = Mapping[Any, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """A problem, how far its unknowns may be off, and what they are."""
+    """A problem with the required relative error and its references."""
 
     name: str
     goal: float
@@ -32,7 +32,7 @@ class Entry:
     tol: float = 1e-10
     settings: Mapping[str, Any] = field(default_factory=dict)
     reference_names: tuple[str, ...] = ()
-    """What NGSolve computes for it."""
+    """Names of its references by NGSolve."""
 
 
 def exactly(coordinates: tuple[Any, ...], unknowns: Exact) -> dict[str, Callable[..., Array]]:

@@ -1,9 +1,9 @@
-"""What NGSolve says, at high order, of problems without an exact solution: values at points, stored.
+"""Reference values by NGSolve at high order for problems without an exact solution, stored at points.
 
-    python -m benchmarks.shape_references            # computes all of them anew: a few minutes
+    python -m benchmarks.shape_references            # compute all references: a few minutes
 
-Meshes are curved, and graded towards the corners in which the solution is singular; each reference is
-computed at two orders, and the difference is stored beside it.
+Meshes are curved, and graded towards corners with singular solutions; each reference is computed at two
+orders, and their difference is stored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CORNER = 0.1
 
 
 def stored(name: str) -> tuple[Array, Array] | None:
-    """(points, values) of a reference, or None where it has not been computed."""
+    """Return (points, values) of a reference, or None if it is not stored."""
     path = FOLDER / f"{name}.npz"
     if not path.exists():
         return None
@@ -34,7 +34,7 @@ def stored(name: str) -> tuple[Array, Array] | None:
 
 def plate_mesh(corners: tuple[float, float], discs: list[tuple[float, float, float]], size: float, order: int,
                levels: int = 0) -> Any:  # fmt: skip
-    """A square minus discs: "outer" and "holes" are its boundaries; graded towards the square's corners."""
+    """Return a mesh of a square without discs, boundaries "outer" and "holes", graded towards the corners."""
     import ngsolve as ng
     from netgen.geom2d import Circle, CSG2d, Rectangle
 
@@ -57,7 +57,7 @@ def plate_mesh(corners: tuple[float, float], discs: list[tuple[float, float, flo
 
 
 def graded_l(size: float, levels: int) -> Any:
-    """[-1, 1]² without its lower right quarter, graded towards the corner in the middle."""
+    """Return a mesh of the L-shape in [-1, 1]², graded towards the re-entrant corner."""
     import ngsolve as ng
     from netgen.geom2d import SplineGeometry
 
@@ -76,7 +76,7 @@ def graded_l(size: float, levels: int) -> Any:
 
 
 def reaction_diffusion(mesh: Any, order: int, c: float, source: Any, outer: Any, holes: Any) -> Any:
-    """-Δu + c u = f with values on both boundaries."""
+    """Solve -Δu + c u = f with Dirichlet values on both boundaries."""
     import ngsolve as ng
 
     space = ng.H1(mesh, order=order, dirichlet="outer|holes")
@@ -88,12 +88,12 @@ def reaction_diffusion(mesh: Any, order: int, c: float, source: Any, outer: Any,
     found = ng.GridFunction(space)
     found.Set(mesh.BoundaryCF({"outer": outer, "holes": holes}), ng.BND)
     with ng.TaskManager():
-        condensed(form, load, found)
+        solve_condensed(form, load, found)
     return found
 
 
-def condensed(form: Any, load: Any, found: Any) -> None:
-    """What is left of a load beside the boundary values, with inner unknowns condensed out."""
+def solve_condensed(form: Any, load: Any, found: Any) -> None:
+    """Solve in place for given boundary values in ``found``, by static condensation."""
     form.Assemble()
     load.Assemble()
     r = load.vec.CreateVector()
@@ -128,7 +128,7 @@ def plate(number: int) -> Callable[[float, int, int], Any]:
 
 
 def cavity(re: float) -> Callable[[float, int, int], Any]:
-    """Velocity by H(div)-free Taylor-Hood elements of high order, Newton's method from Stokes flow."""
+    """Return a solver of the driven cavity: Taylor-Hood elements of high order, Newton from Stokes flow."""
 
     def solve(size: float, order: int, levels: int) -> Any:
         import ngsolve as ng
@@ -177,17 +177,17 @@ REFERENCES: dict[str, tuple[Callable[[float, int, int], Any], tuple[float, int],
 
 
 def points_for(name: str, n: int) -> Array:
-    """Where a reference is stored: inside, and close to the holes."""
+    """Return the points of a reference: inside, and close to the boundary."""
     from benchmarks.shape_problems import ENTRIES
 
     entry = next(e for e in ENTRIES if name in e.reference_names)
     domain = entry.build()[0].domain
     rng = np.random.default_rng(5)
     X = domain.interior(3 * n // 4, rng)
-    rim = domain.boundary(n // 4, rng)
-    near = rim.points - 2e-3 * rim.normals
+    boundary = domain.boundary(n // 4, rng)
+    near = boundary.points - 2e-3 * boundary.normals
     X = np.concatenate([X, near[np.asarray(domain.contains(near), dtype=bool)]])
-    if name.startswith("cavity"):  # in its upper corners the velocity jumps
+    if name.startswith("cavity"):  # the velocity jumps in the upper corners
         X = X[np.hypot(np.minimum(X[:, 0], 1.0 - X[:, 0]), 1.0 - X[:, 1]) > _CORNER]
     return X
 

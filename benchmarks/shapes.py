@@ -1,8 +1,8 @@
-"""Shapes, fields and many dimensions: error, estimate and processor seconds, seeds 0 to 4.
+"""Problems on shapes, systems and many dimensions: error, estimate and CPU seconds, seeds 0 to 4.
 
-Beside them NGSolve to the wanted error, meshing included (`benchmarks.shape_peers`), in the same run.
+Compared with NGSolve at the required error, meshing included (`benchmarks.shape_peers`), in the same run.
 
-python -m benchmarks.shapes                        # all of them, stored in docs/data/shapes.json
+python -m benchmarks.shapes                        # all problems, stored in docs/data/shapes.json
 python -m benchmarks.shapes --only Kirsch --seeds 0 --limit 60 --dry
 """
 
@@ -20,14 +20,14 @@ import numpy as np
 
 import pibls
 from benchmarks.measure import threads
-from benchmarks.shape_peers import timed
+from benchmarks.shape_peers import time_to_error
 from benchmarks.shape_problems import ENTRIES, Entry
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "data" / "shapes.json"
 
 
-def measured(entry: Entry, seed: int, limit: float) -> dict[str, Any]:
-    """One solve, with the true error of every unknown."""
+def measure(entry: Entry, seed: int, limit: float) -> dict[str, Any]:
+    """Solve one problem; return its record with the true error of every unknown."""
     problem, references = entry.build()
     began = time.process_time()
     with warnings.catch_warnings():
@@ -55,8 +55,8 @@ def measured(entry: Entry, seed: int, limit: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def beside(entry: Entry) -> dict[str, float] | None:
-    """NGSolve for the same problem, where it has one."""
+def measure_ngsolve(entry: Entry) -> dict[str, float] | None:
+    """Return the result of NGSolve for the same problem, or None."""
     problem, references = entry.build()
     X = np.asarray(problem.domain.interior(2000, np.random.default_rng(1234)), dtype=float)
     at = {
@@ -64,10 +64,11 @@ def beside(entry: Entry) -> dict[str, float] | None:
         for name, reference in references.items()
         if reference is not None
     }
-    return timed(entry.name, entry.goal, at)
+    return time_to_error(entry.name, entry.goal, at)
 
 
 def line(run: dict[str, Any]) -> str:
+    """Return a run as one line of text."""
     mark = "" if run["error"] <= run["goal"] else " MISSED"
     mark += "" if run["holds"] else " BELOW"
     mark += " FALSE" if run["converged"] and run["error"] > 3 * run["tol"] else ""
@@ -77,17 +78,17 @@ def line(run: dict[str, Any]) -> str:
     )
 
 
-def main(words: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", action="append", help="part of a name")
+    parser.add_argument("--only", action="append", help="part of a problem name")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
-    parser.add_argument("--limit", type=float, default=60.0)
-    parser.add_argument("--minutes", type=float, default=math.inf, help="no run begins after these")
-    parser.add_argument("--dry", action="store_true", help="store nothing")
-    parser.add_argument("--keep", action="store_true", help="keep what is stored of other problems and seeds")
-    given = parser.parse_args(words)
+    parser.add_argument("--limit", type=float, default=60.0, help="time limit of a solve, in seconds")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start no run after this time")
+    parser.add_argument("--dry", action="store_true", help="do not store results")
+    parser.add_argument("--keep", action="store_true", help="keep stored runs of other problems and seeds")
+    given = parser.parse_args(arguments)
     began = time.monotonic()
     chosen = [e for e in ENTRIES if not given.only or any(word in e.name for word in given.only)]
     order = [e.name for e in ENTRIES]
@@ -95,19 +96,19 @@ def main(words: list[str] | None = None) -> None:
     if given.keep and OUT.exists():
         renewed = {(e.name, seed) for e in chosen for seed in given.seeds}
         runs = [run for run in json.loads(OUT.read_text()) if (run["name"], run["seed"]) not in renewed]
-    # Seed by seed, so that every problem has been run before the time is over.
+    # Seed by seed, so that every problem is run before --minutes are over.
     for number, seed in enumerate(given.seeds):
         for entry in chosen:
             if time.monotonic() - began > 60.0 * given.minutes:
                 return
             try:
-                run = measured(entry, seed, given.limit)
+                run = measure(entry, seed, given.limit)
             except Exception as e:
                 print(f"{entry.name:26s} {seed} {type(e).__name__}: {str(e)[:300]}", flush=True)
                 continue
             print(line(run), flush=True)
             known = any(r["name"] == entry.name and "ngsolve" in r for r in runs)
-            peer = beside(entry) if number == 0 and not known else None
+            peer = measure_ngsolve(entry) if number == 0 and not known else None
             if peer is not None:
                 run["ngsolve"] = peer
                 print(f"{'':26s}   NGSolve, order {peer['order']:.0f}: error {peer['error']:.1e}, "

@@ -1,7 +1,7 @@
-"""u(0) = a, u'(0) = s, every s for which u'(1) = b: all solutions of a boundary value problem, by shooting.
+"""All solutions of a boundary value problem by shooting: u(0) = a, u'(0) = s, every s with u'(1) = b.
 
-A nonlinear problem that was made from one exact solution may have others. Whoever finds one of those has
-solved the problem; the error is the distance to the nearest. Nothing here knows the solver under test.
+A nonlinear problem built from one exact solution may have others. Each of them is a valid result; the error
+is the distance to the nearest one. The module is independent of pibls.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import scipy.optimize
 from pibls.arrays import Array
 
 Rates = Callable[[float, Array], Array]
-STEPS = 1500  # of a solution between two ends: its interpolant is then as good as its values
+STEPS = 1500  # minimum number of steps, so that the interpolant is as accurate as the values
 
 
-def followed(rates: Rates, start: Array, ends: tuple[float, float], **options: Any) -> Any:
-    """The orbit from one end to the other."""
+def integrate(rates: Rates, start: Array, ends: tuple[float, float], **options: Any) -> Any:
+    """Integrate from one end to the other."""
     return scipy.integrate.solve_ivp(
         rates, ends, start, method="DOP853", rtol=3e-14, atol=1e-14, dense_output=True, **options
     )
 
 
 def all_slopes(miss: Callable[[float], float], slopes: Array) -> list[float]:
-    """Every zero of ``miss`` that changes its sign between two of these slopes."""
+    """Return all zeros of ``miss`` with a sign change between two of these slopes."""
     values = [miss(s) for s in slopes]
     return [
         float(scipy.optimize.brentq(miss, *ends, xtol=1e-15, rtol=1e-14))
@@ -38,29 +38,29 @@ def all_slopes(miss: Callable[[float], float], slopes: Array) -> list[float]:
 
 
 def conductivity_of_u() -> list[Callable[[Array], Array]]:
-    """((1 + u²)u')' - u = f on (0, 1), u(0) = 2, u'(1) = 5 cos 5, f from u = 2 + sin 5x: three solutions."""
+    """Return the solutions of ((1 + u²)u')' - u = f, u(0) = 2, u'(1) = 5 cos 5, f from u = 2 + sin 5x."""
 
     def source(x: float) -> float:
-        u, slope, bend = 2.0 + np.sin(5.0 * x), 5.0 * np.cos(5.0 * x), -25.0 * np.sin(5.0 * x)
-        return float((1.0 + u**2) * bend + 2.0 * u * slope**2 - u)
+        u, slope, second = 2.0 + np.sin(5.0 * x), 5.0 * np.cos(5.0 * x), -25.0 * np.sin(5.0 * x)
+        return float((1.0 + u**2) * second + 2.0 * u * slope**2 - u)
 
     def rates(x: float, state: Array) -> Array:
         u, flux = state
         return np.array([flux / (1.0 + u**2), u + source(x)])
 
     def miss(slope: float) -> float:
-        u, flux = followed(rates, np.array([2.0, 5.0 * slope]), (0.0, 1.0)).y[:, -1]
+        u, flux = integrate(rates, np.array([2.0, 5.0 * slope]), (0.0, 1.0)).y[:, -1]
         return float(flux / (1.0 + u**2) - 5.0 * np.cos(5.0))
 
-    orbits = [
-        followed(rates, np.array([2.0, 5.0 * s]), (0.0, 1.0), max_step=1.0 / STEPS)
+    trajectories = [
+        integrate(rates, np.array([2.0, 5.0 * s]), (0.0, 1.0), max_step=1.0 / STEPS)
         for s in all_slopes(miss, np.linspace(-30.0, 30.0, 241))
     ]
 
-    def function(orbit: Any) -> Callable[[Array], Array]:
-        return lambda x: np.asarray(orbit.sol(x)[0])
+    def function(trajectory: Any) -> Callable[[Array], Array]:
+        return lambda x: np.asarray(trajectory.sol(x)[0])
 
-    return [function(orbit) for orbit in orbits]
+    return [function(trajectory) for trajectory in trajectories]
 
 
 OTHERS = {"conductivity of u": conductivity_of_u}

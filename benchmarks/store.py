@@ -1,4 +1,4 @@
-"""Results on disk: one JSON file per system and case, a list of runs, rewritten whole after each run."""
+"""Stored results: one JSON file per system and case with a list of runs, rewritten after each run."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "data"
 STATE = Path(__file__).resolve().parent / "state"
-"""What an interrupted run goes on from; not in git, and removed once the run is in `RESULTS`."""
+"""Checkpoints of interrupted runs; not in git, deleted once the run is in `RESULTS`."""
 
 Run = dict[str, Any]
 """system, case, setting, table, seed, status ("ok", "capped", "cannot", "failed", "missing"), max_error,
 l2_error, grid_max_error, grid_l2_error, seconds, compile_seconds, settings, facts, note, versions, threads,
-machine,
-date, command. Errors of a grid are absent from runs before 2026-11-18. ``timed``: the version and date of
-the seconds,
-where the errors are newer."""
+machine, date, command. Runs before 2026-11-18 have no errors on a grid. ``timed``: version and date of the
+seconds, where the errors are newer."""
 
 
 def path_of(system: str, case: str, folder: Path = RESULTS) -> Path:
@@ -33,7 +31,7 @@ def read(system: str, case: str, folder: Path = RESULTS) -> list[Run]:
 
 
 def read_all(folder: Path = RESULTS) -> list[Run]:
-    """Every run of every system and case."""
+    """Return all runs of all systems and cases."""
     runs: list[Run] = []
     for path in sorted(folder.glob("*/*.json")):
         runs.extend(json.loads(path.read_text()))
@@ -45,27 +43,27 @@ def key(run: Run) -> tuple[str, str, str, int]:
 
 
 def add(run: Run, folder: Path = RESULTS) -> None:
-    """Put a run in its file, in place of an earlier one with the same setting and seed.
+    """Store a run, replacing an earlier one with the same setting and seed.
 
-    Written beside the file and moved over it: an interruption leaves the old file or the new one.
+    The file is replaced atomically.
     """
     path = path_of(run["system"], run["case"], folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     runs = [r for r in read(run["system"], run["case"], folder) if key(r) != key(run)]
     if run["status"] in ("ok", "capped"):
-        # What could not run before has run now.
+        # Drop entries of earlier runs that could not run.
         runs = [r for r in runs if r["status"] in ("ok", "capped", "failed")]
     runs.append(run)
-    beside = path.with_suffix(".tmp")
-    beside.write_text(json.dumps(runs, indent=1, ensure_ascii=False) + "\n")
-    os.replace(beside, path)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(runs, indent=1, ensure_ascii=False) + "\n")
+    os.replace(temporary, path)
 
 
 def with_older_seconds(run: Run, folder: Path = RESULTS) -> Run:
-    """A new run with the seconds of the stored one, if there is one that ended."""
+    """Return a new run with the seconds of the stored one, if there is a finished one."""
     for old in read(run["system"], run["case"], folder):
         if key(old) == key(run) and old["seconds"] is not None and run["seconds"] is not None:
-            said = {"version": old["versions"].get("pibls", ""), "date": old["date"]}
+            timing = {"version": old["versions"].get("pibls", ""), "date": old["date"]}
             kept = {name: old[name] for name in ("seconds", "compile_seconds", "note")}
-            return {**run, **kept, "timed": old.get("timed", said)}
+            return {**run, **kept, "timed": old.get("timed", timing)}
     return run

@@ -1,6 +1,6 @@
-"""What a sweep costs beside solves apart, in seconds: `python -m benchmarks.sweeps`.
+"""Time of a sweep relative to separate solves: `python -m benchmarks.sweeps`.
 
--Δu = (1 + k²) f and Δu + k²u = …: of the first only the right-hand side knows k, of the second the operator.
+-Δu = (1 + k²) f, where only the right-hand side depends on k, and Δu + k u = …, where the operator does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROBLEMS = {
 
 
 def main() -> None:
-    """Median and worst of five shares, each of two measurements next to each other."""
+    """Print median and largest of five ratios, each of two consecutive measurements."""
     values = np.linspace(1.0, 3.0, 100)
     for name, equation in PROBLEMS.items():
         problem = pibls.Problem(SQUARE, [equation], [pibls.Dirichlet(u, WAVE)], parameters={k: 1.0})

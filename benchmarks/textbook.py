@@ -1,10 +1,10 @@
-"""Textbook problems from many fields, with references that owe nothing to the solver under test.
+"""Textbook problems from many fields, with references that are independent of pibls.
 
-Every entry of `PROBLEMS` states a problem as a new user would write it, and carries a reference for each
-unknown: an exact solution worked out by hand, a series or integral summed to convergence, or a computation
-of this file's own (adaptive spectral collocation in time, piecewise Chebyshev collocation for boundary value
-problems, Fourier and Chebyshev collocation for partial differential equations), compared with a second and
-unrelated computation. `verify()` checks all of them without the solver; `run()` measures the solver.
+Every entry of `PROBLEMS` states a problem as a new user would write it, with a reference for each unknown: an
+exact solution, a series or integral summed to convergence, or a computation of this module (adaptive spectral
+collocation in time, piecewise Chebyshev collocation for boundary value problems, Fourier and Chebyshev collocation
+for partial differential equations), compared with a second, independent computation. `verify()` checks all
+references without the solver; `run()` measures the solver.
 
     python textbook.py verify [name ...]
     python textbook.py run [name ...] [--seeds 0 1] [--time-limit 60] [--jobs 1] [--out results.json]

@@ -1,14 +1,14 @@
-"""Whether time limits hold and interruptions arrive: wall time of solves that would take longer.
+"""Test of time limits and interruptions: wall time of solves that would take longer.
 
 python -m benchmarks.time_limits run [--quick] [NAME …]   each problem × limit × threads × load
 python -m benchmarks.time_limits engine [NAME …]          each problem × limit with two Dask worker processes
 python -m benchmarks.time_limits interrupt [COUNT]        SIGINT at random times (seeded)
-python -m benchmarks.time_limits table                    what is stored, as a table
+python -m benchmarks.time_limits table                    print the stored results as a table
 
 A limit holds where the wall time is at most 1.3 × limit + 0.3 s, with an engine limit + 2 s; an interruption
-has arrived where `solve` returns, or raises, within 1 s. Every solve is a process of its own, in which pibls is imported and the
-problem stated before the clock starts. "busy": two processes that compute run beside it. Results are
-stored after each run, and a run that is stored is not repeated.
+is handled in time where `solve` returns or raises within 1 s. Every solve runs in its own process, in which
+pibls is imported and the problem built before the measurement starts. "busy": two other processes use the
+CPU. Results are stored after each run; stored runs are not repeated.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from benchmarks.time_limit_problems import PROBLEMS
 STORED = STATE / "time_limits.json"
 LIMITS, THREADS, LOADS = (0.5, 2.0, 10.0), (1, 2), ("quiet", "busy")
 QUICK = ("cube", "cavity", "many discs", "Gray-Scott", "wave in a room", "Lorenz")
-ARRIVES = 1.0  # seconds after SIGINT
-LONGEST = 180.0  # seconds after which a process is killed
+MAX_INTERRUPT_DELAY = 1.0  # largest seconds between SIGINT and the end of the solve
+KILL_AFTER = 180.0  # seconds after which a process is killed
 
 
-def allowed(limit: float) -> float:
+def max_wall_time(limit: float) -> float:
+    """Return the largest wall time for a time limit."""
     return 1.3 * limit + 0.3
 
 
 @contextmanager
 def cluster(workers: int) -> Iterator[Any]:
-    """A Dask client with worker processes of one thread each, or None."""
+    """Yield a Dask client with single-threaded worker processes, or None."""
     if not workers:
         yield None
         return
@@ -54,13 +55,13 @@ def cluster(workers: int) -> Iterator[Any]:
         yield client
 
 
-def solved(name: str, limit: float | None, workers: int = 0) -> dict[str, Any]:
-    """Solve once in this process; SIGINT at the line "begun" and later reaches the solve."""
+def solve_with_cluster(name: str, limit: float | None, workers: int = 0) -> dict[str, Any]:
+    """Solve once in this process; SIGINT after the line "begun" interrupts the solve."""
     with cluster(workers) as client:
-        return measured(name, limit, client)
+        return measure(name, limit, client)
 
 
-def measured(name: str, limit: float | None, client: Any) -> dict[str, Any]:
+def measure(name: str, limit: float | None, client: Any) -> dict[str, Any]:
     """Return status, wall time and processor time of one solve."""
     import pibls
 
@@ -75,28 +76,28 @@ def measured(name: str, limit: float | None, client: Any) -> dict[str, Any]:
         status = solution.status.name
     except KeyboardInterrupt:
         status = "KeyboardInterrupt"
-    ended = time.perf_counter()
-    return {"status": status, "wall": ended - began, "processor": time.process_time() - processor}
+    stop = time.perf_counter()
+    return {"status": status, "wall": stop - began, "processor": time.process_time() - processor}
 
 
 @contextmanager
-def beside(load: str) -> Iterator[None]:
-    """Two processes that compute, or none."""
+def background_load(load: str) -> Iterator[None]:
+    """Run two processes that use the CPU if the load is "busy"."""
     count = 2 if load == "busy" else 0
-    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    busy_processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
     finally:
-        for process in spinning:
+        for process in busy_processes:
             process.kill()
             process.wait()
 
 
-def started(name: str, limit: float | None, threads: int, workers: int = 0) -> subprocess.Popen[str]:
-    """A process that has begun to solve."""
+def start_solve(name: str, limit: float | None, threads: int, workers: int = 0) -> subprocess.Popen[str]:
+    """Start a process and return it when its solve has begun."""
     count = str(threads)
     env = {**os.environ, "OPENBLAS_NUM_THREADS": count, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count}
-    env.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as where they are installed
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # use cached bytecode, as an installed package does
     command = [sys.executable, "-m", "benchmarks.time_limits", "solve", name, repr(limit), str(workers)]
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -105,13 +106,14 @@ def started(name: str, limit: float | None, threads: int, workers: int = 0) -> s
     return process
 
 
-def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
+def wait_for(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Wait for a process and return its record."""
     try:
-        out, err = process.communicate(timeout=LONGEST)
+        out, err = process.communicate(timeout=KILL_AFTER)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return {"status": "killed", "wall": LONGEST, "processor": float("nan")}
+        return {"status": "killed", "wall": KILL_AFTER, "processor": float("nan")}
     if not out.strip().endswith("}"):
         why = f"exit code {process.returncode} {err.strip()[-80:]}"
         return {"status": why, "wall": float("nan"), "processor": float("nan")}
@@ -123,38 +125,39 @@ def stored() -> dict[str, dict[str, Any]]:
     return json.loads(STORED.read_text()) if STORED.exists() else {}
 
 
-def keep(key: str, row: dict[str, Any]) -> None:
+def store(key: str, row: dict[str, Any]) -> None:
     STORED.parent.mkdir(parents=True, exist_ok=True)
     STORED.write_text(json.dumps({**stored(), key: row}, indent=1) + "\n")
 
 
 def run(names: Sequence[str], *, quick: bool) -> None:
+    """Measure all combinations of problem, limit, threads and load."""
     chosen = names or (QUICK if quick else tuple(PROBLEMS))
     for load, threads, limit, name in product(LOADS, THREADS, LIMITS[:2] if quick else LIMITS, chosen):
         key = f"{name} | {limit:g} s | {threads} | {load}"
         if key in stored():
             continue
-        with beside(load):
-            row = ended(started(name, limit, threads))
-        row["holds"] = row["wall"] <= allowed(limit)
-        keep(key, row)
+        with background_load(load):
+            row = wait_for(start_solve(name, limit, threads))
+        row["holds"] = row["wall"] <= max_wall_time(limit)
+        store(key, row)
         print(line(key, row), flush=True)
 
 
 def engine(names: Sequence[str]) -> None:
-    """Two worker processes: wall time ≤ limit + 2 s."""
+    """Measure with two Dask workers: wall time ≤ limit + 2 s."""
     for limit, name in product(LIMITS, names or tuple(PROBLEMS)):
         key = f"{name} | {limit:g} s | 1 | 2 Dask workers"
         if key in stored():
             continue
-        row = ended(started(name, limit, 1, workers=2))
+        row = wait_for(start_solve(name, limit, 1, workers=2))
         row["holds"] = row["wall"] <= limit + 2.0
-        keep(key, row)
+        store(key, row)
         print(line(key, row), flush=True)
 
 
 def interrupt(count: int) -> None:
-    """SIGINT after a random time of up to ten seconds; half of them on a busy machine."""
+    """Send SIGINT after a random time of up to ten seconds; half of the runs on a busy machine."""
     rng = np.random.default_rng(25)
     for i in range(count):
         name = str(rng.choice(list(PROBLEMS)))
@@ -163,17 +166,17 @@ def interrupt(count: int) -> None:
         key = f"SIGINT {i}: {name} | {after:.2f} s | {threads} | {load}"
         if key in stored():
             continue
-        with beside(load):
-            process = started(name, None, threads)
+        with background_load(load):
+            process = start_solve(name, None, threads)
             began = time.perf_counter()
             time.sleep(after)
             finished, sent = process.poll() is not None, time.perf_counter() - began
             if not finished:
                 process.send_signal(signal.SIGINT)
-            row = ended(process)
+            row = wait_for(process)
         row["late"] = row["wall"] - sent
-        row["holds"] = row["late"] <= ARRIVES
-        keep(key, row)
+        row["holds"] = row["late"] <= MAX_INTERRUPT_DELAY
+        store(key, row)
         print(line(key, row), flush=True)
 
 
@@ -195,7 +198,7 @@ def main() -> None:
     what, *rest = sys.argv[1:] or ["table"]
     if what == "solve":
         limit = None if rest[1] == "None" else float(rest[1])
-        print(json.dumps(solved(rest[0], limit, int(rest[2]))))
+        print(json.dumps(solve_with_cluster(rest[0], limit, int(rest[2]))))
     elif what == "run":
         run([name for name in rest if name != "--quick"], quick="--quick" in rest)
     elif what == "engine":

@@ -3,11 +3,9 @@
     python -m benchmarks.tolerances              # TC-10, TC-11, TC-9: some minutes
     python -m benchmarks.tolerances TC-10
 
-``ours``: trust region with 1e-15, loss threshold ‖r‖² < 1e-10, as `case.published.settings`. ``authors``:
-SciPy's
-1e-8 and ½‖r‖² < 1e-3, as in the authors' public code. Processor seconds of one thread, both in one process;
-errors on
-the grid of `benchmarks.worker.grid`.
+``ours``: trust region with 1e-15, loss threshold ‖r‖² < 1e-10, as `case.published.settings`. ``authors``: the
+defaults of SciPy, 1e-8, and ½‖r‖² < 1e-3, as in the authors' public code. CPU seconds of one thread, both in
+one process; errors on the grid of `benchmarks.worker.grid`.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from typing import Any
 
 import pibls
 from benchmarks.measure import threads
-from benchmarks.peers.pibls_itself import warm_up
+from benchmarks.peers.pibls_peer import warm_up
 from benchmarks.worker import errors, grid, held_out
 
 STORED = Path(__file__).resolve().parents[1] / "docs" / "data" / "tolerances.json"
@@ -36,7 +34,8 @@ METHODS = {
 SEEDS = {"TC-10": range(3), "TC-11": range(3), "TC-9": range(1)}
 
 
-def measured(name: str, seed: int, kind: str) -> dict[str, Any]:
+def measure(name: str, seed: int, kind: str) -> dict[str, Any]:
+    """Solve one case with one set of tolerances; return time and errors."""
     case = pibls.cases[name]
     settings = {**case.published.settings, "method": METHODS[kind]}
     with warnings.catch_warnings():
@@ -58,14 +57,14 @@ def read() -> dict[str, Any]:
     return found
 
 
-def main(words: list[str]) -> None:
+def main(names: list[str]) -> None:
     stored = read() if STORED.exists() else {}
     warm_up()
-    for name in words or list(SEEDS):
+    for name in names or list(SEEDS):
         stored[name] = {kind: [] for kind in METHODS}
         for seed in SEEDS[name]:
             for kind in METHODS:
-                stored[name][kind].append(measured(name, seed, kind))
+                stored[name][kind].append(measure(name, seed, kind))
                 print(name, kind, stored[name][kind][-1], flush=True)
                 STORED.write_text(json.dumps(stored, indent=1) + "\n")
 

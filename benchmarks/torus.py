@@ -1,4 +1,7 @@
-r"""∂_t u = P(ν Δu - (u·∇)u), Δp = -∇·((u·∇)u): flow on a torus, by a Fourier method of lines."""
+r"""Incompressible flow on a torus by a Fourier method of lines.
+
+∂_t u = P(ν Δu - (u·∇)u), Δp = -∇·((u·∇)u).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from benchmarks.evolutions import Peer, Reference
 
 
 class Torus:
-    """n x n points of (0, 2π)²; fields are arrays (n, n)."""
+    """Periodic grid of n × n points on (0, 2π)²; fields have shape (n, n)."""
 
     def __init__(self, n: int) -> None:
         self.n, self.nodes = n, 2 * np.pi * np.arange(n) / n
@@ -20,30 +23,30 @@ class Torus:
         square = self.kx**2 + self.ky**2
         self.square = np.where(square > 0, square, 1.0)
 
-    def slopes(self, F: Any) -> tuple[Any, Any]:
-        """∂f/∂x and ∂f/∂y of the transformed field F."""
+    def gradient(self, F: Any) -> tuple[Any, Any]:
+        """Return ∂f/∂x and ∂f/∂y for the transformed field F."""
         return np.fft.ifft2(1j * self.kx * F).real, np.fft.ifft2(1j * self.ky * F).real
 
-    def pushed(self, u: Any, v: Any) -> tuple[Any, Any, Any]:
-        """The transforms of (u·∇)u, (u·∇)v and of the pressure, whose mean is zero."""
-        A, B = (np.fft.fft2(u * a + v * b) for a, b in (self.slopes(np.fft.fft2(f)) for f in (u, v)))
+    def convection_and_pressure(self, u: Any, v: Any) -> tuple[Any, Any, Any]:
+        """Return the transforms of (u·∇)u, (u·∇)v and of the pressure with zero mean."""
+        A, B = (np.fft.fft2(u * a + v * b) for a, b in (self.gradient(np.fft.fft2(f)) for f in (u, v)))
         return A, B, 1j * (self.kx * A + self.ky * B) / self.square
 
     def reader(self, X: Any) -> Any:
-        """(points, n²): what takes a transformed field to its values there."""
+        """Return the matrix (points, n²) that evaluates a transformed field at X."""
         a, b = (np.exp(1j * np.outer(X[:, i], self.k)) / self.n for i in (0, 1))
         return (a[:, :, None] * b[:, None, :]).reshape(len(X), -1)
 
 
 def flow_peers(n: int, nu: float, start: Any, level: Callable[[Any], Any], stop: float) -> list[Peer]:
-    """Pressure and both velocities at the reference's points; ``level`` is the pressure at (0, 0)."""
+    """Return peers for pressure and velocity at the reference points; ``level`` is the pressure at (0, 0)."""
     from scipy.integrate import solve_ivp
 
     torus = Torus(n)
 
     def rates(_: float, w: Any) -> Any:
         u, v = w.reshape(2, n, n)
-        A, B, P = torus.pushed(u, v)
+        A, B, P = torus.convection_and_pressure(u, v)
         square = torus.kx**2 + torus.ky**2
         forces = ((u, A, torus.kx), (v, B, torus.ky))
         return np.array(
@@ -59,7 +62,9 @@ def flow_peers(n: int, nu: float, start: Any, level: Callable[[Any], Any], stop:
                 return None
             fields = np.moveaxis(found.y.reshape(2, n, n, -1), -1, 1)
             where = np.searchsorted(times, reference.X[:, -1])
-            pressures = np.array([torus.pushed(u, v)[2] for u, v in zip(*fields, strict=True)])
+            pressures = np.array(
+                [torus.convection_and_pressure(u, v)[2] for u, v in zip(*fields, strict=True)]
+            )
             weights, origin = torus.reader(reference.X[:, :2]), torus.reader(np.zeros((1, 2)))[0]
             flat = [pressures.reshape(len(times), -1)]
             flat += [np.fft.fft2(f).reshape(len(times), -1) for f in fields]

@@ -1,11 +1,11 @@
-"""Does the error estimate hold on problems it was not fitted to? True error against estimate, out of sample.
+"""Out-of-sample test of the error estimate: true error against estimate on problems not used for tuning.
 
     OPENBLAS_NUM_THREADS=1 python -W ignore -m benchmarks.unseen [--data FILE] [--time-limit SECONDS]
 
-None of these problems was looked at while the search, its thresholds or the factor of the estimate were
-made, and none was taken out for its result. Once the code is changed in view of them they are seen, and
-another set is owed. Every run goes to docs/data/unseen.json (or FILE) at once, so that an interrupted
-command goes on where it stopped; delete the file to begin anew. Prints the figures that docs/trust.md quotes.
+None of these problems was used while the solver, its thresholds or the safety factor of the estimate were
+developed, and none was removed because of its result. If the code is changed because of them, a new set is
+needed. Every run is stored in docs/data/unseen.json (or FILE) at once, so that an interrupted command can be
+resumed; delete the file to start again. Prints the figures of docs/trust.md.
 """
 
 from __future__ import annotations
@@ -361,20 +361,20 @@ def fresh_points(known: Known) -> Array:
 
 @cache
 def other_solutions(name: str) -> tuple[Callable[[Array], Array], ...]:
-    """What else solves a problem on a line, where that is known, by shooting."""
+    """Return further known solutions of a problem on an interval, by shooting."""
     return tuple(OTHERS[name]()) if name in OTHERS else ()
 
 
 def true_error(known: Known, solution: Any) -> tuple[float, float, bool]:
-    """The largest error over all unknowns, max|u|, and whether another solution than the exact one is nearer.
+    """Return the largest error over all unknowns, max|u|, and whether another solution is nearer.
 
-    Where a problem has several solutions, each of them is one: the error is the distance to the nearest.
+    If a problem has several solutions, the error is the distance to the nearest.
     """
     X = fresh_points(known)
     worst = size = 0.0
     for u, expression in known.exact.items():
         exact = sp.lambdify(known.problem.coordinates, expression, modules=["scipy", "numpy"])(*X.T)
-        # np.fmax would pass over a NaN; a solution that is not a number is a miss.
+        # np.maximum propagates NaN, which counts as an error; np.fmax would not.
         worst = float(np.maximum(worst, np.abs(solution[u](*X.T) - exact).max()))
         size = max(size, float(np.abs(exact).max()))
     for other in other_solutions(known.name) if worst > 1e-3 * size else ():
@@ -386,7 +386,7 @@ def true_error(known: Known, solution: Any) -> tuple[float, float, bool]:
 
 
 def measure(known: Known, tol: float, seed: int, limit: float | None = None) -> Record:
-    """One solve, with its true error; an exception is a result too."""
+    """Solve once and return the record with the true error; exceptions are recorded too."""
     record: Record = {"problem": known.name, "kind": known.kind, "tol": tol, "seed": seed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -395,10 +395,9 @@ def measure(known: Known, tol: float, seed: int, limit: float | None = None) -> 
                 lambda: pibls.solve(known.problem, tol=tol, seed=seed, max_nodes=MAX_NODES, time_limit=limit)
             )
             true, size, other = true_error(known, solution)
-        except Exception as error:  # whatever it is, it belongs in the report
+        except Exception as error:  # recorded in the report
             return {**record, "status": "RAISED", "converged": False, "message": str(error)[:300]}
-    # JSON has no infinity, which is the estimate where nothing was found that solves the equations, and no
-    # number for an evolution that was not followed to its end.
+    # JSON has no infinity (estimate without a solution) and no NaN (evolution not integrated to its end).
     estimate = solution.error.max / size if np.isfinite(solution.error.max) else None
     return {
         **record, "true": true / size if np.isfinite(true) else None, "estimate": estimate,
@@ -409,22 +408,22 @@ def measure(known: Known, tol: float, seed: int, limit: float | None = None) -> 
 
 
 def save(records: list[Record], data: Path) -> None:
-    """Written beside the file and moved over it: an interruption leaves the old file or the new one."""
+    """Store the records; the file is replaced atomically."""
     data.parent.mkdir(parents=True, exist_ok=True)
-    beside = data.with_suffix(".tmp")
-    beside.write_text("[\n" + ",\n".join(json.dumps(r, ensure_ascii=False) for r in records) + "\n]\n")
-    os.replace(beside, data)
+    temporary = data.with_suffix(".tmp")
+    temporary.write_text("[\n" + ",\n".join(json.dumps(r, ensure_ascii=False) for r in records) + "\n]\n")
+    os.replace(temporary, data)
 
 
 def too_long(known: Known, tol: float, records: list[Record]) -> bool:
-    """Whether a larger tolerance of the same problem took longer than LONG."""
+    """Return whether a larger tolerance of the same problem took longer than LONG."""
     return any(
         r["problem"] == known.name and r["tol"] > tol and r.get("seconds", 0.0) > LONG for r in records
     )
 
 
 def run(problems: list[Known], data: Path = DATA, limit: float | None = None) -> list[Record]:
-    """What is not yet in the file, from the largest tolerance down."""
+    """Measure what is not stored yet, with decreasing tolerances."""
     records: list[Record] = json.loads(data.read_text()) if data.exists() else []
     for known in problems:
         for tol in TOLERANCES:
@@ -436,31 +435,31 @@ def run(problems: list[Known], data: Path = DATA, limit: float | None = None) ->
 
 
 def report(problems: list[Known], records: list[Record]) -> str:
-    """The figures of merit, then every run that is not as promised."""
+    """Return the summary, then all runs that miss the estimate or the tolerance."""
     done = [{**r, "true": np.nan if r["true"] is None else r["true"]} for r in records if "true" in r]
-    # An infinite estimate is true and says nothing: counted by itself, not among those that held.
-    judged = [r for r in done if r["estimate"] is not None]
-    held = [r["true"] <= r["estimate"] for r in judged]
-    ratios = [r["estimate"] / max(r["true"], 1e-300) for r in judged]
+    # Infinite estimates are counted separately.
+    with_estimate = [r for r in done if r["estimate"] is not None]
+    held = [r["true"] <= r["estimate"] for r in with_estimate]
+    ratios = [r["estimate"] / max(r["true"], 1e-300) for r in with_estimate]
     converged = [r for r in done if r["converged"]]
-    kept = [r["true"] <= 3 * r["tol"] for r in converged]
+    within_tolerance = [r["true"] <= 3 * r["tol"] for r in converged]
     skipped = len(SEEDS) * sum(too_long(known, tol, records) for known in problems for tol in TOLERANCES)
     figures = [
         ("problems", str(len({r["problem"] for r in records}))),
         ("runs", f"{len(records)} ({skipped} skipped after a run of over {LONG:g} s)"),
-        # Often the first basis tried is good enough for every tolerance: the same solution, counted again.
+        # Often the first basis meets all tolerances: these runs have the same solution.
         ("different solutions", str(len({(r["problem"], r["seed"], r["true"]) for r in done}))),
-        ("no estimate (infinite)", str(len(done) - len(judged))),
-        ("true error at most the estimate", f"{sum(held)} of {len(judged)}, {np.mean(held):.1%}"),
+        ("no estimate (infinite)", str(len(done) - len(with_estimate))),
+        ("true error at most the estimate", f"{sum(held)} of {len(with_estimate)}, {np.mean(held):.1%}"),
         ("median of estimate / true error", f"{np.median(ratios):.3g}"),
         ("converged", f"{len(converged)} of {len(records)}, {len(converged) / len(records):.1%}"),
         ("true error at most 3·tol·max|u| when converged",
-         f"{sum(kept)} of {len(converged)}, {np.mean(kept):.1%}"),
+         f"{sum(within_tolerance)} of {len(converged)}, {np.mean(within_tolerance):.1%}"),
         ("another true solution than the exact one", str(sum(r.get("other", False) for r in done))),
         ("median seconds of a solve", f"{np.median([r['seconds'] for r in done]):.3g}"),
     ]  # fmt: skip
     lists = {
-        "True error larger than the estimate": [r for r in judged if not r["true"] <= r["estimate"]],
+        "True error larger than the estimate": [r for r in with_estimate if not r["true"] <= r["estimate"]],
         "Converged, and true error above 3·tol·max|u|": [
             r for r in converged if not r["true"] <= 3 * r["tol"]
         ],
@@ -487,12 +486,12 @@ def report(problems: list[Known], records: list[Record]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--time-limit", type=float)
-    asked = parser.parse_args()
+    parser.add_argument("--data", type=Path, default=DATA, help="file of the results")
+    parser.add_argument("--time-limit", type=float, help="time limit of a solve, in seconds")
+    arguments = parser.parse_args()
     problems = unseen_problems()
     with threads(1):
-        records = run(problems, asked.data, asked.time_limit)
+        records = run(problems, arguments.data, arguments.time_limit)
     print(report(problems, records))
 
 

@@ -1,4 +1,4 @@
-"""One system on one case, in a process of its own: a line of JSON per run. Called by benchmarks.run."""
+"""Runs one system on one case in its own process, called by benchmarks.run; prints one JSON line per run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _DISTRIBUTIONS = {"skfem": "scikit-fem", "jax": "jax", "torch": "torch"}
 
 
 def held_out(case: Case) -> Array:
-    """Random points inside, the same for every system, no node of any mesh."""
+    """Return random interior points, the same for every system and not on the nodes of a mesh."""
     return case.problem.domain.interior(_POINTS, np.random.default_rng(20251115))
 
 
 def grid(case: Case) -> Array:
-    """A regular grid that includes the boundary, as fine as the one on which the authors' code measures.
+    """Return a regular grid that includes the boundary, as fine as the evaluation grid of the authors' code.
 
     Ten points per collocation point, at least 1000 and at most 5000: 71 × 71 in the plane.
     """
@@ -45,12 +45,13 @@ def grid(case: Case) -> Array:
 
 
 def errors(values: Array, case: Case, X: Array) -> tuple[float, float]:
-    """Maximum and root mean square of u - u*."""
+    """Return maximum and root mean square of u - u*."""
     e = np.asarray(values, dtype=float).reshape(len(X)) - case.exact(*X.T)
     return float(np.abs(e).max()), float(np.sqrt(np.mean(e**2)))
 
 
 def versions(packages: Any) -> dict[str, str]:
+    """Return the installed versions of Python and of packages."""
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", *packages):
         try:
@@ -61,7 +62,7 @@ def versions(packages: Any) -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """What the timings depend on; no name of the machine."""
+    """Return processor, number of cores and operating system."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -73,7 +74,7 @@ def machine() -> dict[str, Any]:
 
 
 def record(adapter: Adapter, case: str, threads: int, **fields: Any) -> store.Run:
-    """A run with everything that is the same for all."""
+    """Return a run record with the common fields filled in."""
     run: store.Run = {
         "system": adapter.name, "case": case, "setting": "", "table": True, "seed": 0, "status": "ok",
         "max_error": None, "l2_error": None, "grid_max_error": None, "grid_l2_error": None, "seconds": None,
@@ -86,8 +87,10 @@ def record(adapter: Adapter, case: str, threads: int, **fields: Any) -> store.Ru
     return run
 
 
-def one(adapter: Adapter, case: Case, setting: Setting, seed: int, threads: int, scratch: Path) -> store.Run:
-    """Do a run and judge it."""
+def run_setting(
+    adapter: Adapter, case: Case, setting: Setting, seed: int, threads: int, scratch: Path
+) -> store.Run:
+    """Run one setting with one seed and compute its errors."""
     X, G = held_out(case), grid(case)
     fields: dict[str, Any] = {
         "setting": setting.label,
@@ -114,7 +117,7 @@ def one(adapter: Adapter, case: Case, setting: Setting, seed: int, threads: int,
 
 
 def scratch_of(state: Path, system: str, case: str, setting: str, seed: int) -> Path:
-    """Where a run keeps its checkpoints; the same folder when it is resumed."""
+    """Return the checkpoint folder of a run; the same when it is resumed."""
     plain = "".join(c if c.isalnum() else "-" for c in setting)
     return state / system / f"{case}.{plain}.{seed}"
 
@@ -126,34 +129,34 @@ def main() -> None:
     parser.add_argument("--setting")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--done", default="[]", help="JSON: [setting, seed] pairs to leave out")
+    parser.add_argument("--done", default="[]", help="JSON list of [setting, seed] pairs to skip")
     parser.add_argument("--state", type=Path, default=store.STATE)
     arguments = parser.parse_args()
     adapter, case = peers.adapter(arguments.system), pibls.cases[arguments.case]
     lines = sys.stdout
 
-    def tell(run: store.Run) -> None:
+    def emit(run: store.Run) -> None:
         print(json.dumps(run, ensure_ascii=False), file=lines, flush=True)
 
-    # What a peer's library prints must not mix with our lines.
+    # Output of other libraries must not mix with the JSON lines.
     with redirect_stdout(sys.stderr):
-        work(adapter, case, arguments, tell)
+        run_cell(adapter, case, arguments, emit)
 
 
-def work(
-    adapter: Adapter, case: Case, arguments: argparse.Namespace, tell: Callable[[store.Run], None]
+def run_cell(
+    adapter: Adapter, case: Case, arguments: argparse.Namespace, emit: Callable[[store.Run], None]
 ) -> None:
-    """Every wanted run of a cell."""
+    """Run all requested settings and seeds of a cell."""
     done = {(label, seed) for label, seed in json.loads(arguments.done)}
     absence = adapter.missing()
     if absence is not None:
         note = f"{absence}; {adapter.install}"
-        tell(record(adapter, case.name, arguments.threads, status="missing", note=note))
+        emit(record(adapter, case.name, arguments.threads, status="missing", note=note))
         return
     try:
         settings = adapter.settings(case)
     except CannotError as reason:
-        tell(record(adapter, case.name, arguments.threads, status="cannot", note=str(reason)))
+        emit(record(adapter, case.name, arguments.threads, status="cannot", note=str(reason)))
         return
     for setting in settings:
         if setting.slow and not arguments.full:
@@ -165,7 +168,7 @@ def work(
                 continue
             scratch = scratch_of(arguments.state, arguments.system, arguments.case, setting.label, seed)
             scratch.mkdir(parents=True, exist_ok=True)
-            tell(one(adapter, case, setting, seed, arguments.threads, scratch))
+            emit(run_setting(adapter, case, setting, seed, arguments.threads, scratch))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sympy as sp
 
 import pibls
 from pibls.adaptive.evolutions.collocation import CollocationStepper
-from pibls.adaptive.evolutions.line_mesh import CollocationOperator
+from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
 from pibls.adaptive.evolutions.trajectory import Tolerances
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.problem.forms.compilation import compile_problem

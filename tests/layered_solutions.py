@@ -41,7 +41,8 @@ class LayeredSolution:
             propagator = exponential @ propagator
         rows = [np.eye(n + 1)[i] for i in first] + [propagator[i] for i in last]
         prescribed = [*first.values(), *last.values()]
-        start = np.linalg.solve([r[:n] for r in rows], [g - r[n] for g, r in zip(prescribed, rows, strict=True)])
+        rhs = [p - r[n] for p, r in zip(prescribed, rows, strict=True)]
+        start = np.linalg.solve([r[:n] for r in rows], rhs)
         states = [np.append(start, 1.0)]
         for exponential in propagators[:-1]:
             states.append(exponential @ states[-1])

@@ -1,4 +1,4 @@
-"""Small solved problems of several dimensions, for tests of plots and exports; a ring and a ball as shapes."""
+"""Small solved problems in several dimensions, for tests of plots and exports; shapes Ring and Ball."""
 
 from __future__ import annotations
 

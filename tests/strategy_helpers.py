@@ -46,7 +46,7 @@ def make_strategy(tol: float = 1e-10, problem: pibls.Problem | None = None) -> R
 
 
 def make_candidate(
-    relative: float, value: float = 1.0, *, nodes: int = 64, coercivity: float = math.inf
+    relative: float, value: float = 1.0, *, nodes: int = 64, stability_constant: float = math.inf
 ) -> Candidate:
     """Return a candidate with a constant solution and the given relative residual."""
     outcome = Outcome(np.zeros(nodes), 0.0, 1, Status.SOLVED)
@@ -55,5 +55,9 @@ def make_candidate(
     values = np.full((1, 8), value)
     remaining: dict[str, Any] = {"space": None, "seconds": 0.0, "work": 0.0, "settings": {"basis": basis}}
     return Candidate(
-        outcome=outcome, residuals=norms, values=values, conditioning=Conditioning(coercivity), **remaining
+        outcome=outcome,
+        residuals=norms,
+        values=values,
+        conditioning=Conditioning(stability_constant),
+        **remaining,
     )

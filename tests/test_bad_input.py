@@ -1,4 +1,4 @@
-"""Mistakes people make, and what they are told: the argument, what was expected, what came, the remedy."""
+"""Invalid input and its error messages: the argument, what was expected, what was given, the remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sympy.vector import CoordSys3D
 import pibls
 from pibls.basis.activation import Tanh
 
-lib: Any = pibls  # untyped on purpose: these calls are wrong, and a type checker would say so
+lib: Any = pibls  # untyped on purpose: a type checker would reject these calls
 
 x, y, z, t, k = sp.symbols("x y z t k")
 U = sp.Function("u")
@@ -25,7 +25,7 @@ v1, w1 = sp.Function("v")(x), sp.Function("w")(x)
 LINE, SQUARE = lib.Interval(x, 0, 1), lib.Box({x: (0, 1), y: (0, 1)})
 STRIP = LINE.during(t, 0, 1)
 HEAT = ut.diff(t) - ut.diff(x, 2)
-VANISHING = sp.Derivative(x * u1, x) - u1 - x * u1.diff(x)  # is zero, but not before it is expanded
+VANISHING = sp.Derivative(x * u1, x) - u1 - x * u1.diff(x)  # is zero after expansion only
 STEP = sp.Piecewise((1, x < sp.Rational(1, 2)), (10, True))
 FINE = {"basis": lib.Features(250, scale=4.0), "points": lib.Points(500, 160, 40)}
 SMALL = {"basis": lib.Features(20, scale=5.0), "points": lib.Points(40, 8, 4)}
@@ -56,7 +56,7 @@ def parametric(parameters: Any) -> Any:
     return lib.Problem(LINE, [u1.diff(x) + k * u1], [lib.Initial(u1, 1)], parameters=parameters)
 
 
-def strip(*conditions: Any) -> Any:
+def heat_problem(*conditions: Any) -> Any:
     return lib.Problem(STRIP, [HEAT], list(conditions))
 
 
@@ -102,8 +102,8 @@ def raising(a: Any, b: Any) -> Any:
     raise KeyError("table")
 
 
-class UnderConstruction:
-    """All the members of a domain, as properties of a class that nobody made an instance of."""
+class ClassInsteadOfInstance:
+    """A class with all members of a domain, passed instead of an instance."""
 
     coordinates = bounds = property(lambda self: ())
     interior = boundary = contains = print
@@ -152,7 +152,7 @@ DOMAINS = [
     Mistake("three ends", lambda: lib.Box({x: (0, 1, 2)}),
             "Box: side of x", "two values", "(0, 1, 2)", "{x: (0, 1)}"),
     Mistake("one end", lambda: lib.Box({x: 1}), "Box: side of x", "two values", "1", "{x: (0, 1)}"),
-    Mistake("ends in no order", lambda: lib.Box({x: {1, 0}}),
+    Mistake("ends as a set", lambda: lib.Box({x: {1, 0}}),
             "Box: side of x", "two values", "{0, 1}", "{x: (0, 1)}"),
     Mistake("side as dictionary", lambda: lib.Box({x: {0: 1, 1: 2}}),
             "Box: side of x", "two values", "{0: 1, 1: 2}", "{x: (0, 1)}"),
@@ -162,11 +162,11 @@ DOMAINS = [
             "Box(sides)", "a SymPy symbol", "'x'", "sympy.symbols"),
     Mistake("two coordinates of one name", lambda: lib.Box({x: (0, 1), sp.Symbol("x", real=True): (0, 1)}),
             "Box(sides)", "different names", "two coordinates named x", "rename"),
-    Mistake("time is space", lambda: LINE.during(x, 0, 1),
+    Mistake("time equals a space coordinate", lambda: LINE.during(x, 0, 1),
             "during(t)", "not a space coordinate", "x", "another symbol"),
     Mistake("time named like space", lambda: LINE.during(sp.Symbol("x", real=True), 0, 1),
             "during(t)", "different names", "two coordinates named x", "rename"),
-    Mistake("time runs backwards", lambda: LINE.during(t, 1, 0),
+    Mistake("reversed time interval", lambda: LINE.during(t, 1, 0),
             "during(t0, t1)", "lower end below", "(1, 0)", "low < high"),
     Mistake("two times", lambda: lib.During(STRIP, z, 0, 1),
             "During(space)", "a domain without a time", "already has a time", "only once"),
@@ -179,8 +179,8 @@ DOMAINS = [
 PROBLEMS = [
     Mistake("domain class", lambda: lib.Problem(lib.Interval, [u1.diff(x)], []),
             "domain", "a shape such as", "class", "A user-defined shape"),
-    Mistake("own domain class", lambda: lib.Problem(UnderConstruction, [u1.diff(x)], []),
-            "domain", "a shape such as", "UnderConstruction", "A user-defined shape"),
+    Mistake("user-defined domain class", lambda: lib.Problem(ClassInsteadOfInstance, [u1.diff(x)], []),
+            "domain", "a shape such as", "ClassInsteadOfInstance", "A user-defined shape"),
     Mistake("time class", lambda: lib.Problem(lib.During, [u1.diff(x)], []),
             "domain", "a shape such as", "During", "A user-defined shape"),
     Mistake("equations first", lambda: lib.Problem([u1.diff(x)], LINE, []),
@@ -254,9 +254,9 @@ PROBLEMS = [
             "equations", "such as u(x, y)", "u(x)", "the symbols of the domain"),
     Mistake("unknown with swapped coordinates", lambda: square(equation=u.diff(x, 2) - U(y, x)),
             "equations", "the same order of arguments", "different orders", "one order"),
-    Mistake("value at another place", lambda: line(equation=u1.diff(x) - U(0)),
+    Mistake("value at a fixed point", lambda: line(equation=u1.diff(x) - U(0)),
             "equations", "unknowns of the coordinates", "u(0)", "the symbols of the domain"),
-    Mistake("order left open", lambda: line(equation=u1.diff((x, sp.Symbol("n", integer=True)))),
+    Mistake("symbolic order", lambda: line(equation=u1.diff((x, sp.Symbol("n", integer=True)))),
             "equation", "definite order", "(x, n)", "coordinates of the domain"),
     Mistake("normal derivative in the domain", lambda: square(equation=lib.dn(u) + u.diff(x, 2)),
             "equation", "derivatives by the coordinates", "dn", "boundary conditions only"),
@@ -271,7 +271,7 @@ PROBLEMS = [
     Mistake("enormous number", source(x * 10**400), "equation", "finite values", "floating point", "rescale"),
     Mistake("complex coefficient", source(sp.I * u1),
             "equation", "real values", "imaginary unit", "real part"),
-    Mistake("complex number in disguise", source(x * sp.Integer(-1) ** sp.Rational(1, 3)),
+    Mistake("complex root of -1", source(x * sp.Integer(-1) ** sp.Rational(1, 3)),
             "equation", "real values", "(-1)**(1/3)", "real_root"),
     Mistake("inverse cosine of 5", source(sp.acos(5)),
             "equation", "real values", "acos(5)", "roots of negative"),
@@ -283,16 +283,16 @@ PROBLEMS = [
             "equation", "as a factor of a term", "DiracDelta", "strength*DiracDelta"),
     Mistake("derivative of a delta", source(sp.DiracDelta(x - 0.5, 1)),
             "equation", "DiracDelta(x - a) of one coordinate", "a derivative of DiracDelta", "narrow exp"),
-    Mistake("delta on a slant", lambda: square(equation=u.diff(x, 2) + u.diff(y, 2) - sp.DiracDelta(x - y)),
+    Mistake("oblique delta", lambda: square(equation=u.diff(x, 2) + u.diff(y, 2) - sp.DiracDelta(x - y)),
             "equation", "DiracDelta(x - a) of one coordinate", "with 2 coordinate(s)", "narrow exp"),
-    Mistake("delta at the beginning",
+    Mistake("delta at the initial time",
             lambda: lib.solve(line(lib.Initial(u1, 0), equation=u1.diff(x) + u1 - sp.DiracDelta(x))),
             "problem", "inside the domain", "at its end, x = 0", "Initial(u.diff(t), …)"),
     Mistake("two deltas of one coordinate", source(sp.DiracDelta(x - 0.5) * sp.DiracDelta(x - 0.25)),
             "equation", "at most one DiracDelta of each coordinate", "DiracDelta", "undefined"),
     Mistake("delta under a derivative", source(sp.Derivative(u1 * sp.DiracDelta(x - 0.5), x)),
             "equation", "no DiracDelta under a derivative", "Derivative(", "Take it out"),
-    Mistake("delta at a point, not solved yet",
+    Mistake("delta at a point, not supported yet",
             lambda: solve(square(equation=u.diff(x, 2) + u.diff(y, 2)
                                  - sp.DiracDelta(x - 0.5) * sp.DiracDelta(y - 0.5))),
             "problem", "a DiracDelta of one coordinate", "one at x = 0.5, y = 0.5", "not supported yet"),
@@ -301,7 +301,7 @@ PROBLEMS = [
     Mistake("jump of a highest coefficient", lambda: line(equation=(STEP * u1.diff(x)).diff(x)),
             "equation", "coefficient of Derivative(u(x), (x, 2)) that does not jump", "where x - 1/2 = 0",
             "pibls.div(k*pibls.grad(u))"),
-    Mistake("flux that jumps wherever a sum is whole, not solved yet",
+    Mistake("flux with jumps on oblique lines, not supported yet",
             lambda: solve(square(equation=lib.div((1 + sp.floor(x + y)) * lib.grad(u)) - 1)),
             "problem", "jump on coordinate planes", "a jump at x + y", "not supported yet"),
     Mistake("divergence of a number", lambda: lib.div(5),
@@ -331,7 +331,7 @@ PROBLEMS = [
             "parameters[k]", "a finite number", "None", "such as 2.0"),
     Mistake("infinite parameter", lambda: parametric({k: math.inf}),
             "parameters[k]", "a finite number", "inf", "such as 2.0"),
-    Mistake("parameter that stands nowhere", lambda: parametric({k: 1.0, t: 2.0}),
+    Mistake("unused parameter", lambda: parametric({k: 1.0, t: 2.0}),
             "parameters[t]", "occurs in an equation or a condition", "t, which occurs in none", "spelling"),
     Mistake("parameter with other assumptions", lambda: parametric({sp.Symbol("k", real=True): 1.0}),
             "parameters[k]", "occurs in an equation or a condition", "which occurs in none", "assumptions"),
@@ -371,11 +371,11 @@ CONDITIONS = [
             "Dirichlet(w)", "only the unknowns of the equations (u(x))", "w(x)", "add the missing equation"),
     Mistake("periodic unknown without equation", lambda: line(lib.Periodic(w1, x)),
             "Periodic(w, x)", "only the unknowns", "w(x)", "add the missing equation"),
-    Mistake("value at a place", lambda: line(lib.Dirichlet(U(0), 1)),
+    Mistake("value at a point", lambda: line(lib.Dirichlet(U(0), 1)),
             "Dirichlet(u)", "u(x), at the point", "u(0)", "on=…"),
     Mistake("nonlocal condition", lambda: line(lib.Condition(U(0) - u1, on=sp.Eq(x, 1))),
             "Condition(", "u(x), at the point", "u(0)", "on=…"),
-    Mistake("derivative at a place", lambda: line(lib.Condition(u1.diff(x).subs(x, 0) - 1)),
+    Mistake("derivative at a point", lambda: line(lib.Condition(u1.diff(x).subs(x, 0) - 1)),
             "Condition(", "algebraic and differential", "Subs", "without Subs"),
     Mistake("value as text", dirichlet("0"),
             "Dirichlet(value)", "a number", "'0'", "Text is never evaluated"),
@@ -415,19 +415,19 @@ CONDITIONS = [
             "Condition(equation)", "a SymPy Eq", "Dirichlet", "SymPy"),
     Mistake("condition without unknown", lambda: line(lib.Condition(x - 1)),
             "Condition(x - 1 = 0)", "an unknown in the condition", "x - 1", "must contain an unknown"),
-    Mistake("start without time", lambda: square(lib.Initial(u, 0)),
+    Mistake("initial condition without time", lambda: square(lib.Initial(u, 0)),
             "Initial", "a domain with time", "Box", "during(t, t0, t1)"),
-    Mistake("start of a symbol", lambda: lib.Initial(x, 0),
+    Mistake("initial condition of a symbol", lambda: lib.Initial(x, 0),
             "Initial(expression)", "an unknown or a derivative", "x", "Initial(u.diff(t), value)"),
-    Mistake("start as text", lambda: lib.Initial("u", 0),
+    Mistake("initial condition as text", lambda: lib.Initial("u", 0),
             "Initial(expression)", "an unknown or a derivative", "'u'", "Initial(u.diff(t), value)"),
-    Mistake("start as Eq", lambda: lib.Initial(sp.Eq(u1, 0), 0),
+    Mistake("initial condition as Eq", lambda: lib.Initial(sp.Eq(u1, 0), 0),
             "Initial(expression)", "an unknown or a derivative", "Eq(u(x), 0)", "Initial(u, value)"),
-    Mistake("normal at the start", lambda: strip(lib.Initial(lib.dn(ut), 0)),
+    Mistake("normal derivative at the initial time", lambda: heat_problem(lib.Initial(lib.dn(ut), 0)),
             "Initial(", "one side of the boundary", "None", "u.diff(x)"),
-    Mistake("periodic in time", lambda: strip(lib.Periodic(ut, t)),
+    Mistake("periodic in time", lambda: heat_problem(lib.Periodic(ut, t)),
             "Periodic(u, t): x", "a space coordinate", "t", "is periodic"),
-    Mistake("periodic in a stranger", lambda: strip(lib.Periodic(ut, z)),
+    Mistake("periodic in a foreign symbol", lambda: heat_problem(lib.Periodic(ut, z)),
             "Periodic(u, z): x", "a space coordinate", "z", "is periodic"),
     Mistake("periodic in a text", lambda: lib.Periodic(ut, "x"),
             "Periodic(x)", "a SymPy symbol", "'x'", "sympy.symbols"),
@@ -440,7 +440,7 @@ CONDITIONS = [
             "known(function)", "a Python callable", "3", "SymPy expression"),
     Mistake("known of a SymPy function", lambda: lib.known(sp.sin, x),
             "known(function)", "a Python callable", "sin", "SymPy expression"),
-    Mistake("known of nothing", lambda: lib.known(np.sin),
+    Mistake("known without coordinates", lambda: lib.known(np.sin),
             "known(coordinates)", "depends on", "none", "known(function, x, y)"),
     Mistake("known of a text", lambda: lib.known(np.sin, "x"),
             "known(coordinates)", "depends on", "'x'", "SymPy symbols"),
@@ -452,7 +452,7 @@ CONDITIONS = [
             "equation", "no derivative of a Python function", "Derivative(sin(x), x)", "product rule"),
 ]  # fmt: skip
 
-PLACES = [
+LOCATIONS = [
     Mistake("on as text", on("left"), "on left: on", "a SymPy relation", "'left'", "on=sympy.Eq(x, 0)"),
     Mistake("on as number", on(0), ": on", "a SymPy relation", "0", "on=sympy.Eq(x, 0)"),
     Mistake("on as tuple", on((0, 0)), ": on", "a point {x: 0, y: 0}", "(0, 0)", "on=sympy.Eq(x, 0)"),
@@ -477,10 +477,11 @@ PLACES = [
             ": on", "over the coordinates (x, y)", "Eq(z, 0)", "z is not a coordinate"),
     Mistake("the unknown", on(u > 0),
             ": on", "over the coordinates (x, y)", "u(x, y) > 0", "is not a coordinate"),
-    Mistake("complex place", on(sp.Eq(x, sp.I)), ": on", "real numbers", "Eq(x, I)", "imaginary unit"),
+    Mistake("complex location", on(sp.Eq(x, sp.I)), ": on", "real numbers", "Eq(x, I)", "imaginary unit"),
     Mistake("side or slice", on(sp.Or(sp.Eq(x, 0), sp.Eq(x, 0.5))),
             ": on", "joined by sympy.Or", "Eq(x, 0.5), which is not", "one condition for each"),
-    Mistake("start or side", lambda: strip(lib.Dirichlet(ut, 0, on=sp.Or(sp.Eq(t, 0), sp.Eq(x, 0)))),
+    Mistake("initial time or side",
+            lambda: heat_problem(lib.Dirichlet(ut, 0, on=sp.Or(sp.Eq(t, 0), sp.Eq(x, 0)))),
             ": on", "joined by sympy.Or", "Eq(t, 0), which is not", "one condition for each"),
     Mistake("edge of a strip in time", lambda: corner_in_time(sp.And(sp.Eq(x, 0), sp.Eq(t, 0))),
             ": on", "a slice x = level", "Eq(x, 0)", "name the sides"),
@@ -489,10 +490,10 @@ PLACES = [
     Mistake("point without y", on({x: 0}), ": on", "each coordinate (x, y)", "{x: 0}", "sympy.Eq(x, 0)"),
     Mistake("point with text keys", on({"x": 0, "y": 0}),
             ": on", "each coordinate (x, y)", "'x'", "sympy.Eq(x, 0)"),
-    Mistake("point in a stranger", on({x: 0, y: 0, z: 0}),
+    Mistake("point with a foreign symbol", on({x: 0, y: 0, z: 0}),
             ": on", "each coordinate (x, y)", "z: 0", "sympy.Eq(x, 0)"),
     Mistake("point outside", on({x: 0, y: 3}), ": on", "a point in Box", "y: 3", "onto its boundary"),
-    Mistake("point outside in time", lambda: strip(lib.Dirichlet(ut, 0, on={x: 0, t: 7})),
+    Mistake("point outside in time", lambda: heat_problem(lib.Dirichlet(ut, 0, on={x: 0, t: 7})),
             ": on", "a point in", "t: 7", "onto its boundary"),
     Mistake("point at nan", on({x: math.nan, y: 0}), "on[x]", "a finite number", "nan", "finite coordinate"),
     Mistake("many points", on({x: [0, 1], y: 0}), "on[x]", "a real number", "[0, 1]", "Give a number"),
@@ -502,15 +503,16 @@ PLACES = [
             ": on", "the normal is defined", "{x: 0.5", "Condition(u.diff(x) - value"),
     Mistake("normal on a slice", lambda: square(lib.Neumann(u, 0, on=sp.Eq(x, 0.5))),
             ": on", "the normal is defined", "Eq(x, 0.5)", "Condition(u.diff(x) - value"),
-    Mistake("nothing left by sides",
+    Mistake("sides leave no boundary",
             lambda: line(*(lib.Dirichlet(u1, 0, on=sp.Eq(x, end)) for end in (0, 1)), lib.Neumann(u1, 0)),
             "Neumann(u): on", "no other condition", "already name all", "on=domain"),
-    Mistake("nothing left by points",
+    Mistake("points leave no boundary",
             lambda: line(*(lib.Dirichlet(u1, 0, on={x: end}) for end in (0, 1)), lib.Neumann(u1, 0)),
             "Neumann(u): on", "no other condition", "already name all", "on=domain"),
-    Mistake("nothing left by the domain", lambda: square(lib.Dirichlet(u, 0, on=SQUARE), lib.Neumann(u, 0)),
+    Mistake("domain leaves no boundary",
+            lambda: square(lib.Dirichlet(u, 0, on=SQUARE), lib.Neumann(u, 0)),
             "Neumann(u): on", "no other condition", "already name all", "on=domain"),
-    Mistake("nothing left by periodicity", lambda: line(lib.Periodic(u1, x), lib.Dirichlet(u1, 0)),
+    Mistake("periodicity leaves no boundary", lambda: line(lib.Periodic(u1, x), lib.Dirichlet(u1, 0)),
             "Dirichlet(u): on", "no other condition", "already name all", "on=domain"),
 ]  # fmt: skip
 
@@ -544,7 +546,7 @@ FUNCTIONS = [
 SETTINGS = [
     Mistake("zero nodes", lambda: lib.Features(0, scale=1.0),
             "Features(nodes)", "at least 1", "0", "at least one node"),
-    Mistake("half a node", lambda: lib.Features(10.5, scale=1.0),
+    Mistake("fractional number of nodes", lambda: lib.Features(10.5, scale=1.0),
             "Features(nodes)", "a whole number", "10.5", "at least one node"),
     Mistake("negative scale", lambda: lib.Features(10, scale=-1.0),
             "Features(scale)", "a positive number", "-1.0", "between 1 and 20"),
@@ -573,7 +575,7 @@ SETTINGS = [
     Mistake("unknown boundary rule", lambda: lib.Points(10, 10, boundary_rule="edge"),
             "Points(boundary_rule)", "'sobol', 'halton'", "'edge'", "one of these names"),
     Mistake("no points at the start",
-            lambda: solve(strip(lib.Initial(ut, 0), lib.Dirichlet(ut, 0)), points=lib.Points(40, 8)),
+            lambda: solve(heat_problem(lib.Initial(ut, 0), lib.Dirichlet(ut, 0)), points=lib.Points(40, 8)),
             "points.initial", "at least 1, for the condition Initial(u)", "0", "initial=100"),
     Mistake("no points on the boundary", lambda: solve(square(), points=lib.Points(40, 0)),
             "points.boundary", "at least 1, for the condition Dirichlet(u)", "0", "boundary=100"),
@@ -603,14 +605,14 @@ SETTINGS = [
     Mistake("tolerance as text", lambda: lib.solve(line(), tol="1e-8"),
             "tol", "between 0 and 1", "'1e-8'", "relative to max|u|"),
     Mistake("negative seed", lambda: lib.solve(line(), seed=-1),
-            "seed", "at least 0", "-1", "Same seed, same result"),
+            "seed", "at least 0", "-1", "The same seed gives the same result"),
     Mistake("seed as float", lambda: lib.solve(line(), seed=1.5),
-            "seed", "a whole number", "1.5", "Same seed, same result"),
+            "seed", "a whole number", "1.5", "The same seed gives the same result"),
     Mistake("unknown case", lambda: lib.cases["TC5"],
             "cases[name]", "TC-1, TC-2", "'TC5'", "Did you mean 'TC-5'?"),
 ]  # fmt: skip
 
-ANSWERS = [
+EVALUATIONS = [
     Mistake("too few coordinates", lambda: solved()(0.5),
             "solution(x, y)", "2 coordinates (x, y)", "1", "per coordinate"),
     Mistake("points as one array", lambda: solved()(np.zeros((3, 2))),
@@ -648,37 +650,37 @@ ANSWERS = [
             "expression", "only the coordinates (x, y)", "the free symbol k", "parameters={symbol: number}"),
     Mistake("normal derivative", lambda: solved().evaluate(lib.dn(u), 0, 0),
             "expression", "by the coordinates", "dn", "n_x*u.diff(x)"),
-    Mistake("unknown elsewhere", lambda: solved().evaluate(U(0, y), 0, 0),
+    Mistake("unknown at another point", lambda: solved().evaluate(U(0, y), 0, 0),
             "expression", "u(x, y), at the point", "u(0, y)", "on=…"),
     Mistake("integral at a point", lambda: solved().evaluate(u + lib.integral(u), 0, 0),
             "expression", "at the point itself", "integral(u(x, y))", "solution.integral"),
-    Mistake("table in no folder", lambda: solved().to_csv("no/such/folder/u.csv"),
-            "solution.to_csv(path)", "the name of a file", "no/such/folder/u.csv", "Make the folder"),
-    Mistake("VTK in no folder", lambda: solved().to_vtk("no/such/folder/u"),
-            "solution.to_vtk(path)", "the name of a file", "no/such/folder/u", "Make the folder"),
-    Mistake("table without a name", lambda: solved().to_csv(3),
+    Mistake("CSV file in a missing folder", lambda: solved().to_csv("no/such/folder/u.csv"),
+            "solution.to_csv(path)", "the name of a file", "no/such/folder/u.csv", "Create the folder"),
+    Mistake("VTK file in a missing folder", lambda: solved().to_vtk("no/such/folder/u"),
+            "solution.to_vtk(path)", "the name of a file", "no/such/folder/u", "Create the folder"),
+    Mistake("CSV file without a name", lambda: solved().to_csv(3),
             "solution.to_csv(path)", "the name of a file", "3", "u.csv"),
-    Mistake("table as a folder", lambda: solved().to_csv("."),
-            "solution.to_csv(path)", "the name of a file", "the folder .", "name of a file"),
-    Mistake("callback that is none", lambda: lib.solve(square(), callback=3),
+    Mistake("folder instead of a CSV file", lambda: solved().to_csv("."),
+            "solution.to_csv(path)", "the name of a file", "the folder .", "Add a file name"),
+    Mistake("callback that is not callable", lambda: lib.solve(square(), callback=3),
             "callback", "a function of one argument", "3", "callback=print"),
     Mistake("perturbation below zero", lambda: lib.NLSQPerturb(delta=-1),
-            "NLSQPerturb(delta)", "at least 0", "-1", "Leave it out"),
+            "NLSQPerturb(delta)", "at least 0", "-1", "Leave delta out"),
     Mistake("rounds below zero", lambda: lib.GaussNewton(rounds=-1),
-            "GaussNewton(rounds)", "a whole number", "-1", "Leave it out"),
-    Mistake("rounds that are not whole", lambda: lib.NLSQPerturb(rounds=1.5),
-            "NLSQPerturb(rounds)", "a whole number", "1.5", "Leave it out"),
-    Mistake("sensitivity to the place of a load", lambda: lib.solve(lib.Problem(
+            "GaussNewton(rounds)", "a whole number", "-1", "Leave rounds out"),
+    Mistake("fractional rounds", lambda: lib.NLSQPerturb(rounds=1.5),
+            "NLSQPerturb(rounds)", "a whole number", "1.5", "Leave rounds out"),
+    Mistake("sensitivity to the position of a load", lambda: lib.solve(lib.Problem(
                 LINE, [u1.diff(x, 2) - sp.DiracDelta(x - k)], [lib.Dirichlet(u1, 0)], parameters={k: 0.4}
             )).sensitivity(k),
             "sensitivity(k)", "does not move a point load", "moves a DiracDelta", "pibls.sweep"),
 ]  # fmt: skip
 
-MISTAKES = [*DOMAINS, *PROBLEMS, *CONDITIONS, *PLACES, *FUNCTIONS, *SETTINGS, *ANSWERS]
+MISTAKES = [*DOMAINS, *PROBLEMS, *CONDITIONS, *LOCATIONS, *FUNCTIONS, *SETTINGS, *EVALUATIONS]
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name.replace(" ", "-"))
-def test_mistake_is_explained(mistake: Mistake) -> None:
+def test_invalid_input_raises_problem_error(mistake: Mistake) -> None:
     with pytest.raises(pibls.ProblemError) as caught:
         mistake.call()
     error = caught.value
@@ -687,40 +689,40 @@ def test_mistake_is_explained(mistake: Mistake) -> None:
     assert mistake.got in error.got
     assert mistake.remedy in error.remedy
     assert str(error) == f"{error.argument}: expected {error.expected}, got {error.got}. {error.remedy}"
-    assert "pibls_" not in str(error), "internal names are not for people"
+    assert "pibls_" not in str(error), "internal names must not appear in messages"
 
 
-def test_the_nearest_case_is_suggested() -> None:
+def test_similar_case_name_is_suggested() -> None:
     """The error is a KeyError as well, since `cases` is a mapping."""
     with pytest.raises(KeyError, match="Did you mean 'TC-7'"):
         lib.cases["TC7"]
     assert "TC-99" not in pibls.cases
 
 
-def test_the_cause_of_a_failing_function_is_kept() -> None:
+def test_exception_of_user_function_is_the_cause() -> None:
     with pytest.raises(pibls.ProblemError) as caught:
         solve(square(lib.Dirichlet(u, raising)))
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-# --- no mistakes: what looks like one, and is meant to work ---------------------------------------
+# --- valid input that looks invalid -----------------------------------------------------------------
 
 
 def test_function_that_writes_into_its_arguments() -> None:
-    """A user's function gets its own arrays: what it does to them does not move the points."""
+    """A user's function gets copies of the arrays, so changing them does not move the points."""
 
-    def doubled(a: Any, b: Any) -> Any:
+    def double_in_place(a: Any, b: Any) -> Any:
         a *= 2
         return a
 
-    problem = square(lib.Dirichlet(u, doubled), equation=u.diff(x, 2) + u.diff(y, 2) + u - 2 * x)
+    problem = square(lib.Dirichlet(u, double_in_place), equation=u.diff(x, 2) + u.diff(y, 2) + u - 2 * x)
     assert lib.solve(problem, **FINE)(0.25, 0.5) == pytest.approx(0.5, abs=1e-9)
 
 
 @pytest.mark.parametrize(
     "value", [2, 2.0, np.float64(2), np.int64(2), sp.Integer(2), sp.Float(2), 2 + 0j, lambda a: 2]
 )
-def test_values_of_every_numeric_kind(value: Any) -> None:
+def test_values_of_every_numeric_type(value: Any) -> None:
     problem = line(lib.Dirichlet(u1, value), equation=u1.diff(x, 2) + u1 - 2)
     assert lib.solve(problem, **FINE)(0.5) == pytest.approx(2.0, abs=1e-9)
 
@@ -730,18 +732,18 @@ def test_single_equation_and_condition_need_no_list() -> None:
 
 
 def test_special_functions_are_allowed() -> None:
-    """Functions that SciPy has, of a coordinate or of the unknown, even where they answer in complex."""
+    """Functions of SciPy, of a coordinate or of the unknown, also where SciPy returns complex values."""
     equation = u1.diff(x, 2) - sp.besselj(0, x) - sp.LambertW(1 + u1**2) - sp.zeta(x + 2)
     problem = line(lib.Dirichlet(u1, 1), equation=equation)
     assert not problem.is_linear
     assert lib.solve(problem, **FINE).residuals["equation"].max < 1e-6
 
 
-def test_jumps_may_be_evaluated() -> None:
-    """An equation with sign(u) cannot be solved by Newton steps, but its value can be asked for."""
+def test_discontinuous_expressions_can_be_evaluated() -> None:
+    """An equation with sign(u) cannot be solved by Newton steps, but sign(u) can be evaluated."""
     assert solved().evaluate(sp.sign(u - 1), 0.9, 0.9) == 1.0
 
 
-def test_positive_coordinate_from_zero_is_fine() -> None:
+def test_positive_coordinate_from_zero_is_accepted() -> None:
     p = sp.Symbol("x", positive=True)
     assert lib.Interval(p, 0, 1).bounds == ((0.0, 1.0),)

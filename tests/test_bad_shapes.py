@@ -1,4 +1,4 @@
-"""Bad shapes and bad conditions on shapes: each has its own message."""
+"""Error messages of invalid shapes and of invalid conditions on shapes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ FAR = pibls.Disk(XY, (9, 9), 0.1)
 FACE = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
 
 
-def on(domain: Any, place: Any) -> pibls.Problem:
+def problem_on(domain: Any, where: Any) -> pibls.Problem:
     equation = u.diff(x, 2) + u.diff(y, 2)
-    return pibls.Problem(domain, [equation], [pibls.Dirichlet(u, 0, on=place), pibls.Dirichlet(u, 1)])
+    return pibls.Problem(domain, [equation], [pibls.Dirichlet(u, 0, on=where), pibls.Dirichlet(u, 1)])
 
 
 def faces(shape: Any) -> Any:
     return shape.faces
 
 
-BAD: dict[str, tuple[Callable[[], Any], str]] = {
+INVALID: dict[str, tuple[Callable[[], Any], str]] = {
     "zero radius": (lambda: pibls.Disk(XY, (0, 0), 0), r"Disk\(radius\): expected a number above 0, got 0"),
     "negative radius": (lambda: pibls.Disk(XY, (0, 0), -1), r"Disk\(radius\).*got -1"),
     "text radius": (lambda: pibls.Disk(XY, (0, 0), "1"), r"Disk\(radius\): expected a real number, got '1'"),
@@ -147,7 +147,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         r"which is empty",
     ),
     "empty difference": (lambda: faces(DISK - SQUARE), r"which is empty"),
-    "itself": (lambda: faces(DISK - DISK), r"which is empty"),
+    "difference with itself": (lambda: faces(DISK - DISK), r"which is empty"),
     "other coordinates": (
         lambda: SQUARE - pibls.Disk((x, z), (0, 0), 1),
         r"a - b: expected two shapes with the same coord",
@@ -160,7 +160,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: SQUARE - DISK.during(t, 0, 1),
         r"a - b: expected shapes without a time coordinate.*which has a time",
     ),
-    "moved by one": (lambda: DISK.moved(1), r"moved\(…\): expected a distance for each of \(x, y\), got 1"),
+    "moved by a scalar": (
+        lambda: DISK.moved(1),
+        r"moved\(…\): expected a distance for each of \(x, y\), got 1",
+    ),
     "scaled by zero": (lambda: DISK.scaled(0), r"scaled\(factor\): expected a number above 0"),
     "mirrored": (lambda: DISK.scaled((1, -1)), r"scaled\(factor\): expected a number above 0, got -1"),
     "turned line": (
@@ -184,7 +187,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: DISK.extruded(z, 1, 0),
         r"extruded\(low, high\): expected a lower end below",
     ),
-    "revolved across": (
+    "revolved across the axis": (
         lambda: pibls.Disk((r, z), (0, 0), 1).revolved(x, y),
         r"revolved: profile: expected r >= 0, the distance",
     ),
@@ -192,7 +195,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: pibls.Ball((x, y, z), (0, 0, 0), 1).revolved(r, t),
         r"revolved: profile: expected a shape",
     ),
-    "revolved name": (
+    "revolved onto an existing coordinate": (
         lambda: pibls.Disk((x, z), (2, 0), 1).revolved(x, y),
         r"revolved\(x, y\): expected two symbols other",
     ),
@@ -202,16 +205,19 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "solid of points": (lambda: pibls.Solid((x, y, z), FACE), r"Solid\(triangles\).*shape \(T, 3, 3\)"),
     "on a foreign shape": (
-        lambda: on(SQUARE - DISK, FAR),
+        lambda: problem_on(SQUARE - DISK, FAR),
         r"Dirichlet\(u\).*a shape that contributes to the boundary",
     ),
     "on a covered shape": (
-        lambda: on(SQUARE, pibls.Disk(XY, (5, 5), 1)),
+        lambda: problem_on(SQUARE, pibls.Disk(XY, (5, 5), 1)),
         r"a shape that contributes to the boundary",
     ),
-    "on outside": (lambda: on(SQUARE - DISK, x > 2), r"a relation that holds on some part of the boundary"),
+    "on outside": (
+        lambda: problem_on(SQUARE - DISK, x > 2),
+        r"a relation that holds on some part of the boundary",
+    ),
     "point in a hole": (
-        lambda: on(SQUARE - DISK, {x: 0.5, y: 0.5}),
+        lambda: problem_on(SQUARE - DISK, {x: 0.5, y: 0.5}),
         r"expected a point in .*got \{x: 0.5, y: 0.5\}",
     ),
     "periodic disk": (
@@ -225,16 +231,16 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_each_has_its_message(name: str) -> None:
-    make, message = BAD[name]
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_shape_raises_problem_error(name: str) -> None:
+    make, message = INVALID[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ProblemError, match=message):
             make()
 
 
-def test_shapes_do_not_mix_with_other_things() -> None:
+def test_operators_reject_other_types() -> None:
     with pytest.raises(TypeError, match="unsupported operand"):
         SQUARE - 1
     with pytest.raises(TypeError, match="unsupported operand"):
@@ -250,11 +256,11 @@ def test_shapes_do_not_mix_with_other_things() -> None:
         lambda: faces(SQUARE - DISK - pibls.Disk(XY, (0.5, 0.5), 0.1)),
     ],
 )
-def test_a_part_without_effect_is_noticed(make: Callable[[], Any]) -> None:
+def test_part_without_effect_warns(make: Callable[[], Any]) -> None:
     with pytest.warns(ShapeWarning, match="has no effect on"):
         make()
 
 
-def test_an_expression_negative_all_over_is_noticed() -> None:
+def test_everywhere_negative_expression_warns() -> None:
     with pytest.warns(ShapeWarning, match="is the whole box"):
         faces(pibls.Implicit(x**2 + y**2 - 100, {x: (0, 1), y: (0, 1)}))

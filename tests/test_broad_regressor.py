@@ -1,4 +1,4 @@
-"""The broad basis behind the interface of scikit-learn."""
+"""BroadRegressor, the scikit-learn estimator with a broad basis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def data(n: int, seed: int = 0) -> Any:
     return X, np.sin(X[:, 0]) * np.exp(-0.3 * X[:, 1]) + 2.0
 
 
-def test_it_passes_the_checks_of_scikit_learn() -> None:
+def test_regressor_passes_scikit_learn_checks() -> None:
     from sklearn.utils.estimator_checks import check_estimator
 
     with warnings.catch_warnings():
@@ -30,7 +30,7 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
     assert sum(r["status"] == "passed" for r in results) > 40
 
 
-def test_it_learns_a_smooth_function_and_serves_in_a_search() -> None:
+def test_regressor_fits_a_smooth_function_and_works_in_grid_search() -> None:
     from sklearn.model_selection import GridSearchCV, cross_val_score
 
     X, y = data(400)
@@ -42,23 +42,23 @@ def test_it_learns_a_smooth_function_and_serves_in_a_search() -> None:
     assert search.best_params_ == {"scale": 1.0}
 
 
-def test_added_nodes_and_data_equal_a_fit_from_scratch() -> None:
+def test_incremental_fit_equals_fit_from_scratch() -> None:
     X, y = data(300)
-    grown = pibls.BroadRegressor(4, 5, 1, 10, random_state=3, alpha=1e-6).fit(X[:250], y[:250])
-    first = grown.predict(X).copy()
-    grown.add_feature_nodes(8).partial_fit(X[250:], y[250:]).add_enhancement_nodes(6)
-    A = grown._table(grown._nodes, X)
-    ridge = np.diag(grown._ridge(grown._table(grown._nodes, X[:250])))
-    # The ridge is that of the data at the time: of the last addition those of all data.
-    ridge[-6:, -6:] = np.diag(grown._ridge(A)[-6:])
+    model = pibls.BroadRegressor(4, 5, 1, 10, random_state=3, alpha=1e-6).fit(X[:250], y[:250])
+    first = model.predict(X).copy()
+    model.add_feature_nodes(8).partial_fit(X[250:], y[250:]).add_enhancement_nodes(6)
+    A = model._table(model._nodes, X)
+    ridge = np.diag(model._ridge(model._table(model._nodes, X[:250])))
+    # The ridge depends on the data present when nodes are added; the last nodes see all data.
+    ridge[-6:, -6:] = np.diag(model._ridge(A)[-6:])
     rows = np.vstack([ridge, A])
-    target = np.concatenate([np.zeros(grown.basis_.size), y - grown.intercept_])
+    target = np.concatenate([np.zeros(model.basis_.size), y - model.intercept_])
     scratch = np.linalg.lstsq(rows, target, rcond=None)[0]
-    np.testing.assert_allclose(grown.predict(X), grown.intercept_ + A @ scratch, rtol=0, atol=1e-10)
-    assert np.abs(grown.predict(X) - y).max() < 0.5 * np.abs(first - y).max()
-    assert grown.basis_.added == ((8, 0), (0, 6))
-    again = grown.fit(X[:250], y[:250])
-    np.testing.assert_allclose(again.predict(X), first, rtol=0, atol=0)
+    np.testing.assert_allclose(model.predict(X), model.intercept_ + A @ scratch, rtol=0, atol=1e-10)
+    assert np.abs(model.predict(X) - y).max() < 0.5 * np.abs(first - y).max()
+    assert model.basis_.added == ((8, 0), (0, 6))
+    refitted = model.fit(X[:250], y[:250])
+    np.testing.assert_allclose(refitted.predict(X), first, rtol=0, atol=0)
 
 
 def test_several_outputs() -> None:
@@ -70,13 +70,13 @@ def test_several_outputs() -> None:
 
 
 @pytest.mark.parametrize(("alpha", "nodes"), [(0.0, 5), (1e-8, 0)])
-def test_wrong_numbers_are_named(alpha: float, nodes: int) -> None:
+def test_invalid_numbers_are_rejected(alpha: float, nodes: int) -> None:
     X, y = data(50)
     model = pibls.BroadRegressor(alpha=alpha)
     with pytest.raises(pibls.ProblemError, match=r"BroadRegressor\(alpha\)|add_feature_nodes\(nodes\)"):
         model.fit(X, y).add_feature_nodes(nodes)
 
 
-def test_scikit_learn_is_loaded_when_it_is_used() -> None:
+def test_scikit_learn_is_imported_lazily() -> None:
     code = "import sys, pibls; pibls.Broad; assert 'sklearn' not in sys.modules; pibls.BroadRegressor"
     subprocess.run([sys.executable, "-c", code], check=True)

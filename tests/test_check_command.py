@@ -1,4 +1,4 @@
-"""`pibls check` ends with code 2 where conditions are missing, and with 0 where none is."""
+"""Exit codes of `pibls check`: 2 if conditions are missing, 0 if the problem is complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pibls.cli.app import app
 TEMPLATES = sorted((Path(__file__).parent.parent / "src" / "pibls" / "io" / "templates").glob("*.toml"))
 
 
-def checked(folder: Path, text: str, *options: str) -> tuple[int, str]:
+def run_check(folder: Path, text: str, *options: str) -> tuple[int, str]:
     (folder / "problem.toml").write_text(text)
     result = CliRunner().invoke(app, ["check", str(folder / "problem.toml"), *options])
     return result.exit_code, result.output
@@ -30,33 +30,33 @@ def problem(equations: list[str], domain: str, time: str, conditions: list[str])
     return "\n".join([*lines, f"conditions = [{', '.join(f'{{ {c} }}' for c in conditions)}]"])
 
 
-WALL = 'dirichlet = "u", value = 0'
-START = 'initial = "u", value = "sin(pi*x)"'
-RATE = 'initial = "u_t", value = 0'
+BOUNDARY = 'dirichlet = "u", value = 0'
+INITIAL = 'initial = "u", value = "sin(pi*x)"'
+INITIAL_RATE = 'initial = "u_t", value = 0'
 
 
 @pytest.mark.parametrize(
     ("equations", "domain", "time", "conditions", "missing"),
     [
-        (["u_t = u_xx"], "x = [0, 1]", "t = [0, 1]", [WALL], "u(x, t) at t = 0"),
-        (["u_tt = u_xx"], "x = [0, 1]", "t = [0, 1]", [WALL, START], "Derivative(u(x, t), t) at t = 0"),
-        (["u_t = u_xx"], "x = [0, 1]", "t = [0, 1]", [WALL + ', on = "x = 0"', START], "where x = 1"),
-        (["u_t + u_x = 0"], "x = [0, 1]", "t = [0, 1]", [START], "where x = 0"),
-        (["u_xx + u_yy = 1"], "x = [0, 1], y = [0, 1]", "", [WALL + ', on = "x = 0"'], "where x = 1"),
+        (["u_t = u_xx"], "x = [0, 1]", "t = [0, 1]", [BOUNDARY], "u(x, t) at t = 0"),
+        (["u_tt = u_xx"], "x = [0, 1]", "t = [0, 1]", [BOUNDARY, INITIAL], "Derivative(u(x, t), t) at t = 0"),
+        (["u_t = u_xx"], "x = [0, 1]", "t = [0, 1]", [BOUNDARY + ', on = "x = 0"', INITIAL], "where x = 1"),
+        (["u_t + u_x = 0"], "x = [0, 1]", "t = [0, 1]", [INITIAL], "where x = 0"),
+        (["u_xx + u_yy = 1"], "x = [0, 1], y = [0, 1]", "", [BOUNDARY + ', on = "x = 0"'], "where x = 1"),
         (["u_tt = -u"], "t = [0, 1]", "", ['initial = "u", value = 1'], "1 of 2 conditions"),
-        (["u_xx = 1"], "x = [0, 1]", "", [WALL + ', on = "x = 0"'], "1 of 2 conditions"),
+        (["u_xx = 1"], "x = [0, 1]", "", [BOUNDARY + ', on = "x = 0"'], "1 of 2 conditions"),
         (["u_t = v", "v_t = -u"], "t = [0, 1]", "", ['initial = "u", value = 1'], "1 of 2 conditions"),
     ],
 )
-def test_missing_conditions_end_with_code_2(
+def test_missing_conditions_exit_with_code_2(
     tmp_path: Path, equations: list[str], domain: str, time: str, conditions: list[str], missing: str
 ) -> None:
     text = problem(equations, domain, time, conditions)
-    code, output = checked(tmp_path, text)
+    code, output = run_check(tmp_path, text)
     assert code == 2
     assert "underdetermined, missing" in output
     assert missing in output.replace("\n", " ")
-    code, output = checked(tmp_path, text, "--json")
+    code, output = run_check(tmp_path, text, "--json")
     assert code == 2
     assert any(missing in m for m in json.loads(output.splitlines()[0])["missing_conditions"])
 
@@ -64,20 +64,20 @@ def test_missing_conditions_end_with_code_2(
 @pytest.mark.parametrize(
     ("equations", "domain", "time", "conditions"),
     [
-        (["u_t = u_xx"], "x = [0, 1]", "t = [0, 1]", [WALL, START]),
-        (["u_tt = u_xx"], "x = [0, 1]", "t = [0, 1]", [WALL, START, RATE]),
-        (["u_t + u_x = 0"], "x = [0, 1]", "t = [0, 1]", [START, WALL + ', on = "x = 0"']),
-        (["u_t = u_xx"], "x = [0, 1]", "t = [0, 1]", [START, 'periodic = "u", coordinate = "x"']),
-        (["u_rr + u_r/r = -4"], "r = [0, 1]", "", [WALL + ', on = "r = 1"']),
-        (["u_xx = 1"], "x = [0, 1]", "", [WALL]),
+        (["u_t = u_xx"], "x = [0, 1]", "t = [0, 1]", [BOUNDARY, INITIAL]),
+        (["u_tt = u_xx"], "x = [0, 1]", "t = [0, 1]", [BOUNDARY, INITIAL, INITIAL_RATE]),
+        (["u_t + u_x = 0"], "x = [0, 1]", "t = [0, 1]", [INITIAL, BOUNDARY + ', on = "x = 0"']),
+        (["u_t = u_xx"], "x = [0, 1]", "t = [0, 1]", [INITIAL, 'periodic = "u", coordinate = "x"']),
+        (["u_rr + u_r/r = -4"], "r = [0, 1]", "", [BOUNDARY + ', on = "r = 1"']),
+        (["u_xx = 1"], "x = [0, 1]", "", [BOUNDARY]),
         (["u_x = u"], "x = [0, 1]", "", ['equation = "u = 1", on = { x = 0.5 }']),
         (["u_t = v", "v = 2*u"], "t = [0, 1]", "", ['initial = "u", value = 1']),
     ],
 )
-def test_complete_problems_end_with_code_0(
+def test_complete_problems_exit_with_code_0(
     tmp_path: Path, equations: list[str], domain: str, time: str, conditions: list[str]
 ) -> None:
-    code, output = checked(tmp_path, problem(equations, domain, time, conditions))
+    code, output = run_check(tmp_path, problem(equations, domain, time, conditions))
     assert (code, "underdetermined" in output) == (0, False), output
 
 

@@ -1,4 +1,4 @@
-"""Where conditions hold: what ``on`` means, how many points each place gets, and domains of one's own."""
+"""Where conditions hold: the meaning of ``on``, and the number of points of each region."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ RULES = ["sobol", "halton", "uniform", "grid", "chebyshev", "lhs"]
 def points_of(
     problem: pibls.Problem, points: pibls.Points | None = None, seed: int = 0
 ) -> dict[str, PointSet]:
-    """The points of every statement, by its name."""
-    lowered = compile_problem(problem)
+    """Return the points of every statement, by name."""
+    compiled = compile_problem(problem)
     points = points or pibls.Points(200, 80, 20)
-    found = place(lowered, problem.domain, points, np.random.default_rng(seed))
-    return {r.name: found[r.region] for r in lowered.residuals}
+    found = place(compiled, problem.domain, points, np.random.default_rng(seed))
+    return {r.name: found[r.region] for r in compiled.residuals}
 
 
 def on_square(*conditions: Any) -> list[PointSet]:
-    """The points of each condition of Laplace's equation on the unit square, in their order."""
+    """Return the points of each condition for Laplace's equation on the unit square, in order."""
     problem = pibls.Problem(SQUARE, [LAPLACE], list(conditions))
     return list(points_of(problem).values())[1:]
 
 
 def sides_of(points: PointSet) -> set[tuple[float, ...]]:
-    """The sides on which points lie, by their outward normals."""
+    """Return the sides on which points lie, by their outward normals."""
     return {tuple(map(float, n)) for n in points.normals}
 
 
@@ -76,7 +76,7 @@ LEFT, RIGHT, BOTTOM, TOP = (-1.0, 0.0), (1.0, 0.0), (0.0, -1.0), (0.0, 1.0)
     ],
     ids=str,
 )
-def test_relation_names_sides(on: Any, sides: set[tuple[float, ...]]) -> None:
+def test_relation_selects_sides(on: Any, sides: set[tuple[float, ...]]) -> None:
     (found,) = on_square(pibls.Dirichlet(u, 0, on=on))
     assert sides_of(found) == sides
     if isinstance(on, sp.Basic) and on is not sp.true and not on.atoms(sp.Equality, sp.Unequality):
@@ -100,26 +100,26 @@ def test_part_of_a_side() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_none_takes_what_nobody_names(rule: str) -> None:
+def test_condition_without_on_holds_on_the_rest(rule: str) -> None:
     problem = pibls.Problem(SQUARE, [LAPLACE], [pibls.Dirichlet(u, 1, on=sp.Eq(x, 0)), pibls.Neumann(u, 0)])
     named, rest = list(points_of(problem, pibls.Points(100, 80, rule=rule)).values())[1:]
     assert sides_of(named) == {LEFT}
     assert sides_of(rest) == {RIGHT, BOTTOM, TOP}
-    assert np.all(rest.sites[0][:, 0] > 0.0)  # the corners belong to the side that was named
+    assert np.all(rest.sites[0][:, 0] > 0.0)  # the corners belong to the named side
 
 
-def test_two_nones_share_the_boundary() -> None:
-    """Two conditions without ``on`` name nothing, so both hold everywhere (a clamped plate)."""
+def test_two_conditions_without_on_hold_everywhere() -> None:
+    """Two conditions without ``on`` both hold on the whole boundary (a clamped plate)."""
     first, second = on_square(pibls.Dirichlet(u, 0), pibls.Neumann(u, 0))
     assert len(sides_of(first)) == len(sides_of(second)) == 4
 
 
-def test_none_after_the_whole_domain_has_nothing_left() -> None:
+def test_condition_without_on_after_the_whole_boundary_raises() -> None:
     with pytest.raises(pibls.ProblemError, match=r"Neumann\(u\): on: .* already name all of it"):
         on_square(pibls.Dirichlet(u, 0, on=SQUARE), pibls.Neumann(u, 0))
 
 
-def test_other_unknowns_do_not_interfere() -> None:
+def test_conditions_of_other_unknowns_do_not_interfere() -> None:
     problem = pibls.Problem(
         SQUARE,
         [LAPLACE - v, v.diff(x, 2) + v.diff(y, 2)],
@@ -130,7 +130,7 @@ def test_other_unknowns_do_not_interfere() -> None:
     assert sides_of(found["Neumann(u)"]) == {RIGHT, BOTTOM, TOP}
 
 
-def test_a_condition_on_two_unknowns_names_for_both() -> None:
+def test_condition_on_two_unknowns_counts_for_both() -> None:
     problem = pibls.Problem(
         SQUARE,
         [LAPLACE - v, v.diff(x, 2) + v.diff(y, 2)],
@@ -141,7 +141,7 @@ def test_a_condition_on_two_unknowns_names_for_both() -> None:
 
 
 @pytest.mark.parametrize("rule", ["grid", "chebyshev"])
-def test_corners_carry_the_normal_of_their_side(rule: str) -> None:
+def test_corner_points_have_the_normal_of_their_side(rule: str) -> None:
     """Rules that reach the corners give each of them twice, once for each side that ends there."""
     box = pibls.Box({x: (-1, 2), y: (3, 5)})
     problem = pibls.Problem(box, [LAPLACE], [pibls.Neumann(u, 0), pibls.Dirichlet(u, 0, on={x: 0, y: 4})])
@@ -173,7 +173,7 @@ def test_ends_of_an_interval_are_repeated(rule: str) -> None:
 
 @pytest.mark.parametrize("on", [sp.Eq(x, 0), {x: 0}, x < 0.5], ids=str)
 def test_end_of_an_interval_by_relation_or_point(on: Any) -> None:
-    """However the left end is named, on=None is the other one."""
+    """For each way to select the left end, on=None is the right end."""
     problem = pibls.Problem(LINE, [u1.diff(x, 2)], [pibls.Dirichlet(u1, 2, on=on), pibls.Neumann(u1, 3)])
     named, rest = list(points_of(problem).values())[1:]
     assert set(named.sites[0][:, 0]) == {0.0}
@@ -182,7 +182,7 @@ def test_end_of_an_interval_by_relation_or_point(on: Any) -> None:
 
 
 def test_point_of_a_positive_coordinate() -> None:
-    """Eq(x, 0) is false for a positive x, but {x: 0} is the left end all the same."""
+    """Eq(x, 0) is false for a positive x, but {x: 0} still selects the left end."""
     p = sp.Symbol("x", positive=True)
     w = sp.Function("u")(p)
     problem = pibls.Problem(
@@ -209,7 +209,7 @@ def test_point_on_a_side_has_its_normal() -> None:
     assert sides_of(found) == {TOP}
 
 
-def test_point_names_no_side_in_the_plane() -> None:
+def test_point_leaves_all_sides_to_other_conditions() -> None:
     rest, _ = on_square(pibls.Neumann(u, 0), pibls.Dirichlet(u, 1, on={x: 0, y: 0.5}))
     assert sides_of(rest) == {LEFT, RIGHT, BOTTOM, TOP}
 
@@ -228,7 +228,7 @@ def test_point_without_time_holds_at_all_times() -> None:
     assert len(X) > 5
 
 
-def test_point_with_time_is_one_event() -> None:
+def test_point_with_time_is_a_single_point() -> None:
     problem = pibls.Problem(
         STRIP,
         [HEAT],
@@ -250,14 +250,14 @@ def test_end_of_an_interval_in_time_is_a_side() -> None:
 
 @pytest.mark.parametrize(("on", "level"), [(sp.Eq(t, 2), 2.0), (sp.Eq(t, 0), 0.0), (sp.Eq(t, 0.5), 0.5)])
 def test_slice_in_time(on: Any, level: float) -> None:
-    """A condition at a fixed time covers the space domain, and takes nothing from on=None."""
+    """A condition at a fixed time covers the space domain, and leaves the boundary to on=None."""
     problem = pibls.Problem(STRIP, [HEAT], [pibls.Dirichlet(ut, 0), pibls.Dirichlet(ut, 1, on=on)])
-    walls, found = list(points_of(problem).values())[1:]
+    sides, found = list(points_of(problem).values())[1:]
     X = found.sites[0]
     assert set(X[:, 1]) == {level}
     assert len(X) == 20
     assert np.ptp(X[:, 0]) > 0.8
-    assert set(walls.sites[0][:, 0]) == {0.0, 1.0}
+    assert set(sides.sites[0][:, 0]) == {0.0, 1.0}
 
 
 def test_part_of_a_slice_in_time() -> None:
@@ -269,26 +269,26 @@ def test_part_of_a_slice_in_time() -> None:
 
 
 def test_slice_in_space() -> None:
-    """x = ½ is no part of the boundary: it is a line through the domain."""
+    """x = ½ is not on the boundary: it is a line through the domain."""
     _, found = on_square(pibls.Dirichlet(u, 0), pibls.Condition(u.diff(x), on=sp.Eq(x, 0.5)))
     assert set(found.sites[0][:, 0]) == {0.5}
     assert np.ptp(found.sites[0][:, 1]) > 0.8
 
 
-def test_boundary_in_time_has_no_start_and_no_end() -> None:
+def test_boundary_excludes_initial_and_final_time() -> None:
     found = points_of(pibls.Problem(STRIP, [HEAT], [pibls.Neumann(ut, 0), pibls.Initial(ut, 0)]))
     assert sides_of(found["Neumann(u)"]) == {LEFT, RIGHT}
 
 
 @pytest.mark.parametrize("on", [LINE, STRIP, pibls.Interval(x, 0, 1)], ids=["space", "domain", "its-equal"])
-def test_shape_of_space_is_the_whole_side_wall(on: Any) -> None:
+def test_space_shape_selects_the_whole_lateral_boundary(on: Any) -> None:
     problem = pibls.Problem(STRIP, [HEAT], [pibls.Dirichlet(ut, 0, on=on), pibls.Initial(ut, 0)])
-    walls = list(points_of(problem).values())[1]
-    assert sides_of(walls) == {LEFT, RIGHT}
-    assert len(walls) == 80
+    sides = list(points_of(problem).values())[1]
+    assert sides_of(sides) == {LEFT, RIGHT}
+    assert len(sides) == 80
 
 
-def test_irrational_ends_are_recognised() -> None:
+def test_irrational_bounds_are_recognised() -> None:
     domain = pibls.Box({x: (-sp.sqrt(2), sp.pi), y: (0, sp.Rational(1, 3))})
     conditions = [
         pibls.Dirichlet(u, 0, on=sp.Eq(x, sp.pi)),
@@ -301,7 +301,7 @@ def test_irrational_ends_are_recognised() -> None:
 
 
 @pytest.mark.parametrize("part", [t > 1, sp.And(sp.Eq(x, 0), t < 1)], ids=str)
-def test_side_for_a_part_of_the_time(part: Any) -> None:
+def test_side_during_part_of_the_time(part: Any) -> None:
     problem = pibls.Problem(
         STRIP, [HEAT], [pibls.Dirichlet(ut, 0, on=part), pibls.Neumann(ut, 0), pibls.Initial(ut, 0)]
     )
@@ -342,12 +342,12 @@ def test_periodic_in_both_directions() -> None:
     assert set(found["Periodic(u, y)"].sites[0][:, 1]) == {0.0}
 
 
-# --- how many -------------------------------------------------------------------------------------
+# --- number of points -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("count", [4, 79, 80, 81, 83])
-def test_boundary_points_of_a_square_are_exactly_as_many(rule: str, count: int) -> None:
+def test_number_of_boundary_points_on_a_square(rule: str, count: int) -> None:
     problem = pibls.Problem(SQUARE, [LAPLACE], [pibls.Dirichlet(u, 0)])
     found = points_of(problem, pibls.Points(64, count, rule=rule))
     assert len(found["Dirichlet(u)"]) == count
@@ -355,33 +355,33 @@ def test_boundary_points_of_a_square_are_exactly_as_many(rule: str, count: int) 
 
 
 @pytest.mark.parametrize("rule", ["sobol", "halton", "uniform", "lhs"])
-def test_boundary_points_of_a_cube_are_exactly_as_many(rule: str) -> None:
+def test_number_of_boundary_points_on_a_cube(rule: str) -> None:
     w = sp.Function("u")(x, y, z)
     cube = pibls.Box({x: (0, 1), y: (0, 2), z: (0, 3)})
     problem = pibls.Problem(cube, [w.diff(x, 2)], [pibls.Dirichlet(w, 0)])
     assert len(points_of(problem, pibls.Points(50, 100, rule=rule))["Dirichlet(u)"]) == 100
 
 
-def test_sides_share_alike_in_scaled_coordinates() -> None:
-    """A long thin box is a square to the basis, and its four sides get the same number of points."""
+def test_sides_get_equal_numbers_in_scaled_coordinates() -> None:
+    """A long thin box is a square in scaled coordinates; its four sides get the same number of points."""
     thin = pibls.Box({x: (0, 1), y: (0, 1000)})
     problem = pibls.Problem(thin, [LAPLACE], [pibls.Neumann(u, 0)])
     normals = points_of(problem, pibls.Points(50, 40))["Neumann(u)"].normals
     assert [int(np.all(normals == n, axis=1).sum()) for n in (LEFT, RIGHT, BOTTOM, TOP)] == [10] * 4
 
 
-def test_named_sides_get_their_share() -> None:
+def test_selected_side_gets_its_share_of_points() -> None:
     named, rest = on_square(pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Neumann(u, 0))
     assert (len(named), len(rest)) == (20, 60)
 
 
-def test_start_gets_its_own_number() -> None:
+def test_initial_condition_has_its_own_number_of_points() -> None:
     problem = pibls.Problem(STRIP, [HEAT], [pibls.Dirichlet(ut, 0), pibls.Initial(ut, 0)])
     found = points_of(problem, pibls.Points(50, 32, 17))
     assert {k: len(s) for k, s in found.items()} == {"equation": 50, "Dirichlet(u)": 32, "Initial(u)": 17}
 
 
-def test_residuals_at_the_same_place_share_their_points() -> None:
+def test_conditions_on_the_same_region_share_points() -> None:
     first, second = on_square(pibls.Dirichlet(u, 0), pibls.Neumann(u, 0))
     assert first is second
 
@@ -389,17 +389,17 @@ def test_residuals_at_the_same_place_share_their_points() -> None:
 @pytest.mark.parametrize(
     ("width", "squared"), [(1e-3, False), (1e-5, False), (1e-7, False), (1e-3, True), (2e-4, True)]
 )
-def test_a_part_of_a_side_is_found_however_small(width: float, squared: bool) -> None:
-    """It was refused, or had no point at all, where a thousand random ones had missed it."""
-    middle = 0.7201
-    between = sp.And(y > middle - width / 2, y < middle + width / 2)
-    there = sp.And(sp.Eq(x, 1), (y - middle) ** 2 < width**2 / 4 if squared else between)
+def test_small_part_of_a_side_is_found(width: float, squared: bool) -> None:
+    """A thousand random points miss such a part; it was rejected, or had no points."""
+    centre = 0.7201
+    between = sp.And(y > centre - width / 2, y < centre + width / 2)
+    part = sp.And(sp.Eq(x, 1), (y - centre) ** 2 < width**2 / 4 if squared else between)
     exact = sp.exp(x) * sp.sin(y)
-    conditions = [pibls.Neumann(u, exact.subs(x, 1), on=there), pibls.Dirichlet(u, exact)]
-    mine, others = (found.sites[0] for found in on_square(*conditions))
-    assert len(mine)
-    assert np.all((mine[:, 0] == 1) & (np.abs(mine[:, 1] - middle) < 0.51 * width))
-    assert not np.any((others[:, 0] == 1) & (np.abs(others[:, 1] - middle) < 0.49 * width))
+    conditions = [pibls.Neumann(u, exact.subs(x, 1), on=part), pibls.Dirichlet(u, exact)]
+    selected, rest = (found.sites[0] for found in on_square(*conditions))
+    assert len(selected)
+    assert np.all((selected[:, 0] == 1) & (np.abs(selected[:, 1] - centre) < 0.51 * width))
+    assert not np.any((rest[:, 0] == 1) & (np.abs(rest[:, 1] - centre) < 0.49 * width))
     solution = pibls.solve(pibls.Problem(SQUARE, [LAPLACE], conditions), tol=1e-6)
     assert solution.converged
-    assert abs(float(solution(0.9, middle)) - np.exp(0.9) * np.sin(middle)) < 1e-6
+    assert abs(float(solution(0.9, centre)) - np.exp(0.9) * np.sin(centre)) < 1e-6

@@ -1,4 +1,4 @@
-"""Damaged, forged and foreign files: refused, never executed, and without exhausting memory."""
+"""Damaged and forged files are rejected, without executing code and without exhausting memory."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.saved_solutions import HEADER_START, assert_same_solution, small_solu
 # --- damage ---------------------------------------------------------------------------------------
 
 
-def test_every_byte_counts(file: Path) -> None:
-    """Each bit of each byte, and all of them at once."""
+def test_every_bit_flip_is_rejected(file: Path) -> None:
+    """Flip each bit of each byte, and all bits of a byte."""
     data = file.read_bytes()
     assert len(data) < 2000
     descriptor = os.open(file, os.O_RDWR)
@@ -42,7 +42,7 @@ def test_every_byte_counts(file: Path) -> None:
     pibls.load(file)
 
 
-def test_every_truncation_is_refused(file: Path) -> None:
+def test_every_truncation_is_rejected(file: Path) -> None:
     data = file.read_bytes()
     for n in reversed(range(len(data))):
         os.truncate(file, n)
@@ -53,14 +53,14 @@ def test_every_truncation_is_refused(file: Path) -> None:
         pibls.load(file)
 
 
-@pytest.mark.parametrize("more", [b"\0", b"x" * 8, b"\0" * 64])
-def test_something_behind_the_end_is_refused(file: Path, more: bytes) -> None:
-    file.write_bytes(file.read_bytes() + more)
+@pytest.mark.parametrize("trailing", [b"\0", b"x" * 8, b"\0" * 64])
+def test_trailing_bytes_are_rejected(file: Path, trailing: bytes) -> None:
+    file.write_bytes(file.read_bytes() + trailing)
     with pytest.raises(pibls.ProblemError, match=r"match their checksum.*damaged or truncated"):
         pibls.load(file)
 
 
-def test_blocks_of_zeros_and_swaps_are_refused(file: Path) -> None:
+def test_zeroed_and_swapped_blocks_are_rejected(file: Path) -> None:
     data = file.read_bytes()
     for start in range(0, len(data) - 16, 8):
         first, second = data[start : start + 8], data[start + 8 : start + 16]
@@ -72,17 +72,17 @@ def test_blocks_of_zeros_and_swaps_are_refused(file: Path) -> None:
                     pibls.load(file)
 
 
-def test_a_transfer_as_text_is_recognised(file: Path) -> None:
+def test_transfer_in_text_mode_is_recognised(file: Path) -> None:
     file.write_bytes(file.read_bytes().replace(b"\r\n", b"\n"))
     with pytest.raises(pibls.ProblemError, match="transferred in text mode"):
         pibls.load(file)
 
 
-# --- files that are wrong, but whose checksum is right --------------------------------------------
+# --- forged files with a valid checksum -----------------------------------------------------------
 
 
 def parts_of(path: Path) -> tuple[dict[str, Any], bytes]:
-    """Header and bytes of the arrays."""
+    """Return the header and the bytes of the arrays."""
     data = path.read_bytes()
     length = HEADER_START.unpack(data[: HEADER_START.size])[2]
     return json.loads(data[HEADER_START.size : HEADER_START.size + length]), data[
@@ -99,12 +99,12 @@ def forge(
     return path
 
 
-def test_a_forgery_without_changes_loads(file: Path) -> None:
+def test_forged_file_without_changes_loads(file: Path) -> None:
     assert_same_solution(pibls.load(forge(file, *parts_of(file))), small_solution())
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 5, 2**32 - 1])
-def test_another_version_is_refused(file: Path, version: int) -> None:
+def test_other_version_is_rejected(file: Path, version: int) -> None:
     forge(file, *parts_of(file), version=version)
     with pytest.raises(
         pibls.ProblemError,
@@ -114,14 +114,14 @@ def test_another_version_is_refused(file: Path, version: int) -> None:
 
 
 Change = Callable[[dict[str, Any]], Any]
-WRONG: dict[str, tuple[Change, str]] = {
+INVALID_HEADERS: dict[str, tuple[Change, str]] = {
     "no problem": (lambda h: h.pop("problem"), "problem: text, got nothing"),
     "other unknowns": (lambda h: h.update(unknowns="v"), "unknowns: u, as in the problem"),
     "no space": (lambda h: h.pop("space"), "a table for space"),
-    "a space of another kind": (lambda h: h["space"].update(kind="waves"), "one of whole, cells, windows"),
+    "an unknown kind of space": (lambda h: h["space"].update(kind="waves"), "one of whole, cells, windows"),
     "no basis": (lambda h: h["space"].pop("bases"), "a table for bases"),
-    "a basis for nobody": (lambda h: h["space"]["bases"].update(order=[]), "each saved object at least once"),
-    "a basis that is not there": (
+    "an unused basis": (lambda h: h["space"]["bases"].update(order=[]), "each saved object at least once"),
+    "a missing basis": (
         lambda h: h["space"]["bases"].update(order=[1]),
         "whole numbers from 0 to 0",
     ),
@@ -131,40 +131,40 @@ WRONG: dict[str, tuple[Change, str]] = {
         r"a space for 1 unknown\(s\), as in the problem, got for 2",
     ),
     "windows of bases": (lambda h: h.update(space=_windows(_basis(h))), "one of whole, cells, windows"),
-    "a thousand windows inside each other": (
-        lambda h: h.update(space=_inside_each_other(h["space"], 17)),
+    "nested windows": (
+        lambda h: h.update(space=_nested_windows(h["space"], 17)),
         "nested at most 16 deep",
     ),
     "cells of cells": (
         lambda h: h.update(space=_cells(_cells(h["space"]))),
         "parts of another type",
     ),
-    "a tree with nothing below a division": (
+    "a tree with a missing child": (
         lambda h: h.update(space=_cells(h["space"], [1, 0])),
         "two halves",
     ),
-    "a tree with a leaf too many": (lambda h: h.update(space=_cells(h["space"], [1, 0, 0, 0])), "one tree"),
+    "a tree with an extra leaf": (lambda h: h.update(space=_cells(h["space"], [1, 0, 0, 0])), "one tree"),
     "no tree": (lambda h: h.update(space=_cells(h["space"], [])), "1 splits, one for each level"),
-    "a tree across another coordinate": (
+    "a tree split along a missing coordinate": (
         lambda h: h.update(space=_cells(h["space"], [2, 0, 0])),
         "whole numbers from 0 to 1",
     ),
-    "an estimate that may be one": (lambda h: h["error"].update(checked=1), "checked: true or false"),
+    "an estimate with a non-Boolean flag": (lambda h: h["error"].update(checked=1), "checked: true or false"),
     "an estimate without numbers": (lambda h: h["error"].pop("max"), "max: a number"),
-    "estimates inside each other": (lambda h: h.update(error=_estimates(17)), "nested at most 16 deep"),
-    "a history of words": (lambda h: h.update(history=["a"]), r"a table for history\[1\]"),
+    "nested estimates": (lambda h: h.update(error=_estimates(17)), "nested at most 16 deep"),
+    "a history of strings": (lambda h: h.update(history=["a"]), r"a table for history\[1\]"),
     "no notes": (lambda h: h.pop("notes"), "a table for notes"),
-    "a note of another kind": (lambda h: h["notes"].update(a={"eval": "1"}), "number: a number"),
-    "notes inside each other": (lambda h: h["notes"].update(_nested("parts", 30)), "nested at most 8 deep"),
+    "an unknown kind of note": (lambda h: h["notes"].update(a={"eval": "1"}), "number: a number"),
+    "nested notes": (lambda h: h["notes"].update(_nested("parts", 30)), "nested at most 8 deep"),
     "no arrays": (lambda h: h.pop("arrays"), "arrays: a list, got nothing"),
-    "a basis of another kind": (lambda h: _basis(h).update(kind="os.system"), "waves, features, broad"),
-    "an activation of another kind": (lambda h: _as_features(h, "eval"), "activation: one of tanh"),
+    "an unknown kind of basis": (lambda h: _basis(h).update(kind="os.system"), "waves, features, broad"),
+    "an unknown activation": (lambda h: _as_features(h, "eval"), "activation: one of tanh"),
     "an array used twice": (lambda h: _basis(h).update(half=1), "only arrays that are used, got 1 unused"),
-    "an array unused": (
+    "an unused array": (
         lambda h: h["arrays"].append([0]),
         "only arrays that are used, got 1 unused",
     ),
-    "an array that is not there": (
+    "a missing array": (
         lambda h: h.update(weights=99),
         "an array, below 4, got 99",
     ),
@@ -174,52 +174,61 @@ WRONG: dict[str, tuple[Change, str]] = {
         r"weights: an array \(2\), got \(5,\)",
     ),
     "another dimension": (lambda h: h["arrays"].__setitem__(0, [2, 1]), r"frequencies: an array \(1, any\)"),
-    "more than there is": (lambda h: h["arrays"].__setitem__(0, [1, 10**12]), "whole numbers from 0 to 64"),
-    "a little more than there is": (lambda h: h["arrays"].__setitem__(0, [1, 3]), "64 bytes .* 72 declared"),
-    "a little less than there is": (lambda h: h["arrays"].__setitem__(0, [1, 1]), "64 bytes .* 56 declared"),
-    "a size below zero": (lambda h: h["arrays"].__setitem__(0, [-1, -2]), "whole numbers"),
-    "a size that is no number": (lambda h: h["arrays"].__setitem__(0, ["2", 1]), "whole numbers"),
-    "a size that is true": (lambda h: h["arrays"].__setitem__(0, [True, 2]), "whole numbers"),
+    "much more data than in the file": (
+        lambda h: h["arrays"].__setitem__(0, [1, 10**12]),
+        "whole numbers from 0 to 64",
+    ),
+    "slightly more data than in the file": (
+        lambda h: h["arrays"].__setitem__(0, [1, 3]),
+        "64 bytes .* 72 declared",
+    ),
+    "slightly less data than in the file": (
+        lambda h: h["arrays"].__setitem__(0, [1, 1]),
+        "64 bytes .* 56 declared",
+    ),
+    "a negative size": (lambda h: h["arrays"].__setitem__(0, [-1, -2]), "whole numbers"),
+    "a size as a string": (lambda h: h["arrays"].__setitem__(0, ["2", 1]), "whole numbers"),
+    "a Boolean size": (lambda h: h["arrays"].__setitem__(0, [True, 2]), "whole numbers"),
     "too many axes": (lambda h: h["arrays"].__setitem__(0, [1, 2, 1, 1, 1]), "one to 4 axes"),
-    "an axis too many": (
+    "an extra axis": (
         lambda h: h["arrays"].__setitem__(0, [1, 2, 1]),
         r"\(1, any\), got \(1, 2, 1\)",
     ),
-    "a shape that is a number": (lambda h: h["arrays"].__setitem__(0, 2), "shape: a list"),
+    "a shape as a number": (lambda h: h["arrays"].__setitem__(0, 2), "shape: a list"),
     "another order": (lambda h: h.update(fortran="O"), "fortran: a list"),
     "the order of another array": (lambda h: h.update(fortran=[9]), "whole numbers from 0 to 3"),
     "another status": (lambda h: h.update(status="__class__"), "status: one of TOLERANCE"),
     "no residuals": (lambda h: h.update(residuals=[]), "residuals with unique names"),
-    "residuals of one name": (
+    "residuals with the same name": (
         lambda h: h["residuals"].append(h["residuals"][0]),
         "residuals with unique names",
     ),
-    "a word for a number": (lambda h: h.update(tol="1e-3; import os"), "tol: a number"),
-    "a seed below zero": (lambda h: h.update(seed=-1), "seed: a whole number"),
-    "a seed that is true": (lambda h: h.update(seed=True), "seed: a whole number"),
-    "a class of another kind": (
+    "a string instead of a number": (lambda h: h.update(tol="1e-3; import os"), "tol: a number"),
+    "a negative seed": (lambda h: h.update(seed=-1), "seed: a whole number"),
+    "a Boolean seed": (lambda h: h.update(seed=True), "seed: a whole number"),
+    "an unknown class": (
         lambda h: h["settings"].update(basis={"class": "Popen", "args": "ls"}),
         "class: one of Annular, Broad",
     ),
-    "a class with other words": (
+    "a class with an unknown argument": (
         lambda h: h["settings"].update(basis={"class": "Waves", "nodes": 4, "scale": 1.0, "shell": True}),
         "valid settings of Waves",
     ),
-    "a class with other values": (
+    "a class with an invalid value": (
         lambda h: h["settings"]["basis"].update(scale=-1.0),
         "valid settings of Waves",
     ),
-    "settings inside each other": (
+    "nested settings": (
         lambda h: h["settings"].update(basis=_nested("parts", 100)),
         "settings nested at most",
     ),
-    "bases inside each other": (lambda h: h.update(space=_space([_deep(17)])), "nested at most 16 deep"),
-    "nothing joined": (
+    "nested bases": (lambda h: h.update(space=_space([_deep(17)])), "nested at most 16 deep"),
+    "an empty joined basis": (
         lambda h: h.update(space=_space([{"kind": "joined", "parts": []}])),
         "parts: at least one",
     ),
-    "another problem": (lambda h: h.update(problem="rm -rf /"), "valid TOML"),
-    "code for a problem": (
+    "a problem that is not TOML": (lambda h: h.update(problem="rm -rf /"), "valid TOML"),
+    "code in the problem": (
         lambda h: h.update(problem=h["problem"].replace("u_x", "__import__('os').system('ls')")),
         "problem",
     ),
@@ -238,14 +247,14 @@ def _windows(part: Any) -> dict[str, Any]:
     return {"kind": "windows", "axis": 0, "edges": 3, "parts": [part]}
 
 
-def _inside_each_other(part: Any, depth: int) -> Any:
+def _nested_windows(part: Any, depth: int) -> Any:
     for _ in range(depth):
         part = _windows(part)
     return part
 
 
 def _cells(part: Any, axes: list[int] | None = None) -> dict[str, Any]:
-    """Two cells; the frequencies are the ends of the box, and its middle the level between them."""
+    """Two cells; the arrays of the frequencies serve as the box and the split level."""
     tree = {"kind": "tree", "box": 0, "root": {"axes": [1, 0, 0] if axes is None else axes, "levels": 1}}
     return {"kind": "cells", "tree": tree, "parts": [part, part]}
 
@@ -265,7 +274,7 @@ def _estimates(depth: int) -> dict[str, Any]:
 
 
 def _as_features(header: dict[str, Any], activation: str) -> None:
-    """The same eight numbers as another basis, of two features."""
+    """Reinterpret the same eight numbers as a basis of two features."""
     layer = {"kind": "layer", "weights": 0, "biases": 1, "centre": 2, "half": 3, "activation": activation}
     arrays = [[1, 2], [2], [1], [1], [2]]
     header.update(space=_space([{"kind": "features", "layer": layer}]), weights=4, arrays=arrays)
@@ -285,34 +294,34 @@ def _deep(depth: int) -> dict[str, Any]:
     return out
 
 
-@pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
-def test_a_header_that_makes_no_sense_is_refused(file: Path, change: Change, message: str) -> None:
+@pytest.mark.parametrize(("change", "message"), INVALID_HEADERS.values(), ids=INVALID_HEADERS)
+def test_invalid_header_is_rejected(file: Path, change: Change, message: str) -> None:
     header, arrays = parts_of(file)
     change(header)
     forge(file, header, arrays)
-    with pytest.raises(pibls.ProblemError, match=message) as refusal:
+    with pytest.raises(pibls.ProblemError, match=message) as error_info:
         pibls.load(file)
-    assert str(file) in str(refusal.value)
+    assert str(file) in str(error_info.value)
 
 
-def test_the_same_numbers_as_another_basis(file: Path) -> None:
+def test_valid_change_of_the_basis_loads(file: Path) -> None:
     header, arrays = parts_of(file)
     _as_features(header, "tanh")
     space: Any = pibls.load(forge(file, header, arrays)).space
     assert isinstance(space.bases[0], FeatureBasis)
 
 
-CELLS: dict[str, tuple[Change, str]] = {
+INVALID_CELLS: dict[str, tuple[Change, str]] = {
     "nothing changed": (lambda h: None, ""),
-    "a cell too few": (lambda h: h["space"]["parts"].pop(), "1 parts for 2 cells"),
+    "a missing cell": (lambda h: h["space"]["parts"].pop(), "1 parts for 2 cells"),
     "no cells": (lambda h: h["space"].update(parts=[]), "parts: at least one"),
     "no tree": (lambda h: h["space"].pop("tree"), "a table for tree"),
-    "no division": (lambda h: h["space"]["tree"]["root"].update(axes=[0]), "1 splits, one for each level"),
-    "a division more": (
+    "no split": (lambda h: h["space"]["tree"]["root"].update(axes=[0]), "1 splits, one for each level"),
+    "an extra split": (
         lambda h: h["space"]["tree"]["root"].update(axes=[1, 1, 0, 0, 0]),
         "1 splits, one for each level",
     ),
-    "divisions that are words": (
+    "splits as strings": (
         lambda h: h["space"]["tree"]["root"].update(axes=["a"]),
         "axes: whole numbers from 0 to 1",
     ),
@@ -327,8 +336,8 @@ CELLS: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "message"), CELLS.values(), ids=CELLS)
-def test_cells_that_make_no_sense_are_refused(tmp_path: Path, change: Change, message: str) -> None:
+@pytest.mark.parametrize(("change", "message"), INVALID_CELLS.values(), ids=INVALID_CELLS)
+def test_invalid_cells_are_rejected(tmp_path: Path, change: Change, message: str) -> None:
     solution = solve_quietly(small_solution().problem, Decomposed((2,), pibls.Waves(4, scale=1.0)))
     path = solution.save(tmp_path / "cells.pibls")
     header, arrays = parts_of(path)
@@ -341,7 +350,7 @@ def test_cells_that_make_no_sense_are_refused(tmp_path: Path, change: Change, me
         pibls.load(path)
 
 
-def test_cells_must_have_an_inside(tmp_path: Path) -> None:
+def test_empty_cells_are_rejected(tmp_path: Path) -> None:
     solution = solve_quietly(small_solution().problem, Decomposed((2,), pibls.Waves(4, scale=1.0)))
     path = solution.save(tmp_path / "cells.pibls")
     header, arrays = parts_of(path)
@@ -353,8 +362,8 @@ def test_cells_must_have_an_inside(tmp_path: Path) -> None:
             pibls.load(path)
 
 
-def test_a_tree_is_not_deeper_than_halving_can_give(file: Path) -> None:
-    """Ten thousand divisions inside each other: refused, not a stack that overflows."""
+def test_too_deep_tree_is_rejected(file: Path) -> None:
+    """Ten thousand nested splits are rejected without a stack overflow."""
     header, arrays = parts_of(file)
     levels = 0.5 ** np.arange(1, 10_001)
     header["space"] = _cells(header["space"], [1] * 10_000 + [0] * 10_001)
@@ -366,7 +375,7 @@ def test_a_tree_is_not_deeper_than_halving_can_give(file: Path) -> None:
         pibls.load(file)
 
 
-def test_windows_must_ascend(file: Path) -> None:
+def test_window_edges_must_increase(file: Path) -> None:
     header, arrays = parts_of(file)
     header["space"] = _windows(header["space"])
     header["space"].update(edges=4)
@@ -406,21 +415,21 @@ def test_windows_must_ascend(file: Path) -> None:
     ],
     ids=range(12),
 )
-def test_a_header_that_is_no_header_is_refused(file: Path, text: bytes) -> None:
+def test_header_that_is_not_json_is_rejected(file: Path, text: bytes) -> None:
     forge(file, text, parts_of(file)[1])
     with pytest.raises(pibls.ProblemError, match=r"a JSON header|a table for header|damaged"):
         pibls.load(file)
 
 
 @pytest.mark.parametrize("length", [0, 1, MAX_HEADER, MAX_HEADER + 1, 2**63, 2**64 - 1])
-def test_a_header_of_another_length_is_refused(file: Path, length: int) -> None:
+def test_wrong_header_length_is_rejected(file: Path, length: int) -> None:
     forge(file, *parts_of(file), length=length)
     with pytest.raises(pibls.ProblemError):
         pibls.load(file)
 
 
-def test_any_change_of_the_header_loads_or_is_refused(file: Path) -> None:
-    """Leaves and branches replaced at random, with the checksum made right again."""
+def test_random_change_of_the_header_loads_or_is_rejected(file: Path) -> None:
+    """Replace random entries of the header, with a valid checksum."""
     header, arrays = parts_of(file)
     rng = random.Random(7)
     junk: list[Any] = [
@@ -442,7 +451,7 @@ def test_any_change_of_the_header_loads_or_is_refused(file: Path) -> None:
         [0, 1],
         {"class": "Waves"},
     ]
-    refused = 0
+    rejected = 0
     for _ in range(120):
         changed = copy.deepcopy(header)
         for _ in range(rng.randint(1, 2)):
@@ -464,5 +473,5 @@ def test_any_change_of_the_header_loads_or_is_refused(file: Path) -> None:
         try:
             assert np.shape(pibls.load(file)(np.linspace(0, 1, 3))) == (3,)
         except pibls.ProblemError:
-            refused += 1
-    assert 30 < refused < 120
+            rejected += 1
+    assert 30 < rejected < 120

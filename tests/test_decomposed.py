@@ -1,4 +1,4 @@
-"""Subdomains: the same solution as one domain gives, from a block-sparse system."""
+"""Decomposed bases: accuracy, and least squares with block-sparse matrices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def error(name: str, basis: Any, points: Points, seed: int) -> float:
         ("TC-11", (2, 2), Waves(96, 1.5), Points(1000, 240, 80), 1e-5),
     ],
 )
-def test_cases(
+def test_published_cases_with_subdomains(
     name: str, cells: tuple[int, ...], local: Any, points: Points, bound: float, seed: int
 ) -> None:
     assert error(name, Decomposed(cells, local), points, seed) < bound
@@ -82,7 +82,7 @@ def test_continuity_across_an_interface() -> None:
 
 
 def random_blocks(rng: np.random.Generator) -> tuple[BlockSparseMatrix, Array]:
-    """A ring of five parts of different sizes: every elimination meets fill."""
+    """A cyclic coupling of five blocks of different sizes, so every elimination has fill-in."""
     sizes = [3, 5, 4, 2, 6]
     strips = [RowStrip((p,), (rng.standard_normal((9, n)),)) for p, n in enumerate(sizes)]
     for p in range(5):
@@ -109,14 +109,14 @@ def test_block_qr_is_least_squares(seed: int) -> None:
     assert isinstance(RidgeQR().factor(A), block_qr.BlockFactorization)
 
 
-def test_groups_are_eliminated_in_the_order_that_is_given() -> None:
+def test_groups_are_eliminated_in_the_given_order() -> None:
     star = [(0, p) for p in range(1, 5)]
-    assert [plan.own for plan in plan_fronts(star, 5)] == [(p,) for p in range(5)]
-    given = plan_fronts(star, 5, ((0, 3), (1,), (4, 2)))
-    assert [plan.own for plan in given] == [(0, 3), (1,), (4, 2)]
+    assert [front.own for front in plan_fronts(star, 5)] == [(p,) for p in range(5)]
+    prescribed_order = plan_fronts(star, 5, ((0, 3), (1,), (4, 2)))
+    assert [front.own for front in prescribed_order] == [(0, 3), (1,), (4, 2)]
 
 
-def test_a_chain_is_cheap() -> None:
+def test_chain_has_linear_fill() -> None:
     """Twice the cells, twice the entries: no front grows with the number of parts."""
     rng = np.random.default_rng(0)
 
@@ -130,7 +130,7 @@ def test_a_chain_is_cheap() -> None:
     assert entries(40) < 2.2 * entries(20)
 
 
-def test_bad_input() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     problem = pibls.cases["TC-5"].problem
     with pytest.raises(pibls.ProblemError, match=r"Decomposed\(cells\).*each of the 2 coordinates"):
         pibls.solve(problem, basis=Decomposed((4,), Features(50, scale=3.0)))
@@ -140,11 +140,11 @@ def test_bad_input() -> None:
         Decomposed((2, 2), "tanh")  # type: ignore[arg-type]
 
 
-def test_the_default_method_keeps_the_matrix_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """solve(p, basis=Decomposed((28, 28), Features(64, scale=3.0))) asked for 108 GiB."""
+def test_default_method_keeps_the_matrix_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """solve(p, basis=Decomposed((28, 28), Features(64, scale=3.0))) needed 108 GiB."""
     case = pibls.cases["TC-5"]
     basis, points = Decomposed((3, 3), Waves(80, 1.5)), Points(2000, 360)
-    held = pibls.solve(case.problem, basis=basis, points=points, method=pibls.LeastSquares())
+    dense_solution = pibls.solve(case.problem, basis=basis, points=points, method=pibls.LeastSquares())
 
     def dense(*_: Any, **__: Any) -> Array:
         raise AssertionError("the matrix was made dense")
@@ -154,18 +154,18 @@ def test_the_default_method_keeps_the_matrix_sparse(monkeypatch: pytest.MonkeyPa
     X = case.problem.domain.interior(500, np.random.default_rng(1))
     exact = case.exact(*X.T)
     assert np.abs(solution(*X.T) - exact).max() < 1e-6
-    assert np.abs(held(*X.T) - exact).max() < 1e-6
+    assert np.abs(dense_solution(*X.T) - exact).max() < 1e-6
 
 
-def test_a_dense_matrix_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(need: float) -> None:
+def test_dense_matrix_beyond_memory_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_memory_error(need: float) -> None:
         raise MemoryError
 
     columns = [np.arange(2), np.arange(2, 5)]
     A = BlockSparseMatrix.of(
         [RowStrip((0,), (np.ones((4, 2)),)), RowStrip((1,), (np.ones((4, 3)),))], columns
     )
-    monkeypatch.setattr("pibls.linalg.tree.block_sparse.check_memory", full)
+    monkeypatch.setattr("pibls.linalg.tree.block_sparse.check_memory", raise_memory_error)
     with pytest.raises(
         pibls.ProblemError,
         match=r"method: expected a method that exploits the blocks.*got a method that needs all 8 x 5 "
@@ -174,14 +174,15 @@ def test_a_dense_matrix_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyP
         pibls.LeastSquares().linear.factor(A)
 
 
-def test_a_basis_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(need: float) -> None:
+def test_basis_beyond_memory_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_memory_error(need: float) -> None:
         raise MemoryError("8.0 GB are needed, 1.0 GB are available")
 
-    monkeypatch.setattr("pibls.linalg.tree.engine.check_memory", full)
+    monkeypatch.setattr("pibls.linalg.tree.engine.check_memory", raise_memory_error)
     with pytest.raises(
         pibls.ProblemError,
-        match=r"basis: expected a number of functions and points whose matrices fit.*got 80 functions for each unknown: "
-        r"8\.0 GB are needed, 1\.0 GB are available.*Give fewer functions or points",
+        match=r"basis: expected a number of functions and points whose matrices fit.*"
+        r"got 80 functions for each unknown: 8\.0 GB are needed, 1\.0 GB are available.*"
+        r"Use fewer functions or points",
     ):
         pibls.solve(pibls.cases["TC-5"].problem, basis=Decomposed((2, 2), Waves(20, 1.5)))

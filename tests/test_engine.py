@@ -1,4 +1,4 @@
-"""solve(problem, engine=client): the same answer from other processes, whatever becomes of them."""
+"""solve(problem, engine=client): equal results from other processes, also if workers fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """Two processes for all tests; a worker that a test ends is started again."""
+    """Two worker processes for all tests; a killed worker is restarted."""
     quiet = {"dashboard_address": None, "silence_logs": 50}
     with (
         dask.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **quiet) as cluster,
@@ -45,8 +45,8 @@ def client() -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def everything_is_worth_sending(monkeypatch: pytest.MonkeyPatch) -> None:
-    """… in few tasks: a scheduler takes its time for each."""
+def send_small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send small problems too, in few tasks because of the overhead of the scheduler."""
     monkeypatch.setattr(distributed, "MIN_TASK_OPERATIONS", 1e6)
     monkeypatch.setattr(distributed, "_TASKS_PER_THREAD", 1)
 
@@ -72,41 +72,43 @@ def nonlinear() -> pibls.Problem:
     )
 
 
-def in_cells(problem: pibls.Problem, engine: Any, cells: int = 3, nodes: int = 24) -> CellSystem:
+def cells_of(problem: pibls.Problem, engine: Any, cells: int = 3, nodes: int = 24) -> CellSystem:
     context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8)
     tree = CellTree.grid(context.box, (cells, cells))
     space = ReferenceCell.drawn(nodes, 2, 1.0, context.stream(1, 0)).over(tree, context.compiled.unknowns)
     return cell_system(context.compiled, context.domain, space, engine)
 
 
-def solved(problem: pibls.Problem, engine: Any, **more: int) -> Outcome:
+def solve_in_cells(problem: pibls.Problem, engine: Any, **more: int) -> Outcome:
     with limit_blas_threads(1):
-        return GaussNewton(rounds=0).solve(in_cells(problem, engine, **more), np.random.default_rng(0))
+        return GaussNewton(rounds=0).solve(cells_of(problem, engine, **more), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("problem", [linear, nonlinear])
-def test_the_same_bits(client: Any, problem: Callable[[], pibls.Problem]) -> None:
-    seen: list[EngineProgress] = []
-    engine = distributed.Distributed(client, seen.append)
-    elsewhere, here = solved(problem(), engine), solved(problem(), LOCAL)
-    assert engine._sent > 10  # it was indeed sent
-    np.testing.assert_array_equal(elsewhere.w, here.w)
-    assert elsewhere.steps == here.steps
-    assert seen[0].workers == 2
-    assert seen[0].needed_bytes > 0
+def test_distributed_result_is_bitwise_equal(client: Any, problem: Callable[[], pibls.Problem]) -> None:
+    reports: list[EngineProgress] = []
+    engine = distributed.Distributed(client, reports.append)
+    remote, local = solve_in_cells(problem(), engine), solve_in_cells(problem(), LOCAL)
+    assert engine._sent > 10  # tasks were sent
+    np.testing.assert_array_equal(remote.w, local.w)
+    assert remote.steps == local.steps
+    assert reports[0].workers == 2
+    assert reports[0].needed_bytes > 0
 
 
-def test_however_it_is_cut(client: Any) -> None:
-    class Cut(LocalEngine):
+def test_result_is_independent_of_bundle_size(client: Any) -> None:
+    class SmallBundles(LocalEngine):
         def limit(self, work: float) -> float:
             return work / 30
 
-    assert len(in_cells(linear(), Cut()).layout.bundles) > 10
-    np.testing.assert_array_equal(solved(linear(), Cut()).w, solved(linear(), LOCAL).w)
+    assert len(cells_of(linear(), SmallBundles()).layout.bundles) > 10
+    np.testing.assert_array_equal(
+        solve_in_cells(linear(), SmallBundles()).w, solve_in_cells(linear(), LOCAL).w
+    )
 
 
-def test_the_whole_way(client: Any) -> None:
-    """A wall of two materials, which only cells resolve: progress, the same answer and estimate."""
+def test_adaptive_solve_with_engine(client: Any) -> None:
+    """Two materials, which only cells resolve: progress, equal results and estimate."""
     k = sp.Piecewise((1, x < sp.Rational(1, 2)), (10, True))
     problem = pibls.Problem(
         SQUARE,
@@ -117,54 +119,54 @@ def test_the_whole_way(client: Any) -> None:
             pibls.Neumann(u, 0, on=sp.Or(sp.Eq(y, 0), sp.Eq(y, 1))),
         ],
     )
-    told: list[pibls.Progress] = []
-    elsewhere = pibls.solve(problem, tol=1e-6, engine=client, callback=told.append)
-    here = pibls.solve(problem, tol=1e-6)
-    shared = [now for now in told if now.share is not None]
+    reports: list[pibls.Progress] = []
+    remote = pibls.solve(problem, tol=1e-6, engine=client, callback=reports.append)
+    local = pibls.solve(problem, tol=1e-6)
+    shared = [now for now in reports if now.share is not None]
     assert shared
     assert "2 workers of up to" in _format(shared[0])
-    assert elsewhere.converged
-    assert elsewhere.settings == here.settings
+    assert remote.converged
+    assert remote.settings == local.settings
     X = np.random.default_rng(0).uniform(size=(2, 200))
-    np.testing.assert_array_equal(elsewhere(*X), here(*X))
-    assert elsewhere.error.max == here.error.max
-    assert all(now.share is None for now in elsewhere.history)
+    np.testing.assert_array_equal(remote(*X), local(*X))
+    assert remote.error.max == local.error.max
+    assert all(now.share is None for now in remote.history)
     exact = np.where(X[0] < 0.5, 20 * X[0], 9 + 2 * X[0]) / 11
-    assert np.abs(elsewhere(*X) - exact).max() <= elsewhere.error.max
+    assert np.abs(remote(*X) - exact).max() <= remote.error.max
 
 
-def test_a_lost_worker_is_replaced(client: Any) -> None:
-    """One of two processes is killed while the factors are in use: its part is made again."""
-    system = in_cells(linear(), distributed.Distributed(client))
-    J, b = system.linearise(np.empty(0))
+def test_lost_worker_is_replaced(client: Any) -> None:
+    """One of two processes is killed while the factors are in use: its part is recomputed."""
+    system = cells_of(linear(), distributed.Distributed(client))
+    J, b = system.linearize(np.empty(0))
     factors = block_qr.factor(J, J.row_norms, 1e-17)
     before = factors.apply(b)
     pids = client.run(os.getpid)
     holders = {w for keys in client.who_has(list(factors.fronts)).values() for w in keys}
     os.kill(pids[sorted(holders)[0]], getattr(signal, "SIGKILL", signal.SIGTERM))
     np.testing.assert_array_equal(factors.apply(b), before)
-    here = in_cells(linear(), LOCAL)
-    held, _ = here.linearise(np.empty(0))
-    np.testing.assert_array_equal(block_qr.factor(held, held.row_norms, 1e-17).apply(b), before)
+    local = cells_of(linear(), LOCAL)
+    local_J, _ = local.linearize(np.empty(0))
+    np.testing.assert_array_equal(block_qr.factor(local_J, local_J.row_norms, 1e-17).apply(b), before)
     client.wait_for_workers(2, timeout=60)
 
 
-def test_an_interruption_ends_it(client: Any) -> None:
-    """Ctrl-C while tasks are under way: the best so far is returned, and the workers are left in peace.
+def test_interruption_returns_best_solution(client: Any) -> None:
+    """Ctrl-C while tasks are running: the best solution is returned, and the workers stay usable.
 
-    Across the face of a material nothing but cells is tried, whatever else is quick on this machine.
+    With a material interface only cells are tried, independent of the speed of the machine.
     """
     peak = sp.exp(-3000 * ((x - sp.Rational(1, 3)) ** 2 + (y - sp.Rational(1, 2)) ** 2))
     k = sp.Piecewise((1, x < sp.Rational(1, 2)), (2, True))
     problem = pibls.Problem(SQUARE, [pibls.div(k * pibls.grad(u)) - peak], [pibls.Dirichlet(u, 0)])
 
-    done: list[pibls.Progress] = []
+    result: list[pibls.Progress] = []
 
     def interrupt(now: pibls.Progress) -> None:
-        if now.share is None and now.nodes > 0:  # an attempt, not a sign of life on a slow machine
-            done.append(now)
-        elif done and now.share is not None and now.share.tasks > 0:
-            raise KeyboardInterrupt  # what Ctrl-C does, also where the signal is ignored
+        if now.share is None and now.nodes > 0:  # a candidate, not a periodic report
+            result.append(now)
+        elif result and now.share is not None and now.share.tasks > 0:
+            raise KeyboardInterrupt  # as by Ctrl-C, also where the signal is ignored
 
     with pytest.warns(pibls.ConvergenceWarning, match="Interrupted"):
         solution = pibls.solve(problem, engine=client, callback=interrupt)
@@ -173,7 +175,7 @@ def test_an_interruption_ends_it(client: Any) -> None:
     assert client.submit(abs, -1).result(timeout=60) == 1
 
 
-class Small:
+class SmallClient:
     """A client whose only worker has little memory."""
 
     status, asynchronous = "running", False
@@ -190,50 +192,50 @@ class Small:
     gather = submit
 
 
-def test_what_does_not_fit_is_refused_before_it_starts() -> None:
+def test_too_large_problem_is_rejected_before_it_starts() -> None:
     basis = pibls.Decomposed((8, 8), pibls.Waves(64, scale=10.0))
     with pytest.raises(pibls.ProblemError, match=r"engine: expected workers that can use 0\.\d+ GiB each \(2 "
                        r"thread.*held by all.*got a worker with 0\.2 GiB.*more workers"):  # fmt: skip
-        pibls.solve(linear(), basis=basis, method=pibls.GaussNewton(), engine=Small(200 << 20))
+        pibls.solve(linear(), basis=basis, method=pibls.GaussNewton(), engine=SmallClient(200 << 20))
 
 
-def test_a_search_ends_where_the_memory_does() -> None:
-    """What was found until then is kept."""
+def test_cell_strategy_ends_at_the_memory_limit() -> None:
+    """The best candidate so far is kept."""
     problem = pibls.Problem(SQUARE, [sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)], [pibls.Dirichlet(u, 0)])
     from pibls.adaptive.budget import Budget
     from pibls.adaptive.cells.strategy import CellStrategy
 
-    plan = CellStrategy(
+    strategy = CellStrategy(
         ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-9), Budget(0.0, None, 4000)
     )
-    plan.advance()
-    first = plan.best
-    object.__setattr__(plan.context, "engine", distributed.Distributed(Small(200 << 20)))
-    plan.advance()
-    assert plan.status is pibls.Status.MEMORY_LIMIT
-    assert plan.best is first
-    assert plan.estimate_cost() is None
+    strategy.advance()
+    first = strategy.best
+    object.__setattr__(strategy.context, "engine", distributed.Distributed(SmallClient(200 << 20)))
+    strategy.advance()
+    assert strategy.status is pibls.Status.MEMORY_LIMIT
+    assert strategy.best is first
+    assert strategy.estimate_cost() is None
 
 
-@pytest.mark.parametrize("given", [4, "tcp://localhost:8786", dask.Client])
-def test_what_is_no_client_is_refused(given: Any) -> None:
+@pytest.mark.parametrize("engine", [4, "tcp://localhost:8786", dask.Client])
+def test_invalid_client_is_rejected(engine: Any) -> None:
     with pytest.raises(
         pibls.ProblemError, match=r"engine: expected a dask.distributed.Client.*Client\(n_wor"
     ):
-        pibls.solve(linear(), engine=given)
+        pibls.solve(linear(), engine=engine)
 
 
-def test_a_closed_client_is_refused() -> None:
-    gone = Small(0)
-    gone.status = "closed"
+def test_closed_client_is_rejected() -> None:
+    closed_client = SmallClient(0)
+    closed_client.status = "closed"
     with pytest.raises(pibls.ProblemError, match="engine: expected a client that is connected"):
-        pibls.solve(linear(), engine=gone)
+        pibls.solve(linear(), engine=closed_client)
 
 
-def test_the_memory_is_what_was_announced() -> None:
-    """The estimate covers what is really held, and is not far above it."""
+def test_memory_estimate_covers_actual_memory() -> None:
+    """The estimate is between 1 and 4 times the actual memory."""
 
-    class Noted(LocalEngine):
+    class RecordingEngine(LocalEngine):
         def limit(self, work: float) -> float:
             return work / 8
 
@@ -242,105 +244,105 @@ def test_the_memory_is_what_was_announced() -> None:
 
     demands: list[MemoryDemand] = []
     for problem in (linear(), nonlinear()):
-        system = in_cells(problem, Noted(), 8, 64)
-        J, _ = system.linearise(system.values_of_constant(0.0))
+        system = cells_of(problem, RecordingEngine(), 8, 64)
+        J, _ = system.linearize(system.values_of_constant(0.0))
         factors = block_qr.factor(J, J.row_norms, 1e-17)
-        systems = [c.system for piece in system.batches for c in piece]
+        systems = [c.system for batch in system.batches for c in batch]
         jets = sum(phi.nbytes for s in systems for b in s.blocks for phi in b.tables)
         rows = sum(s.linear.nbytes for s in systems)
         changed = 0 if system.is_linear else sum(s.blocks[0].nbytes for p in J.blocks for s in p)
-        ties = sum(
-            B.nbytes for piece in system.batches for c in piece for s in c.face_strips for B in s.blocks
+        couplings = sum(
+            B.nbytes for batch in system.batches for c in batch for s in c.face_strips for B in s.blocks
         )
-        held = jets + rows + changed + ties + sum(map(distributed._bytes, factors.fronts))
-        assert held < demands[-1].total < 4 * held
+        actual = jets + rows + changed + couplings + sum(map(distributed._bytes, factors.fronts))
+        assert actual < demands[-1].total < 4 * actual
         assert demands[-1].largest_task < demands[-1].total
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_stairs_are_a_qr(seed: int) -> None:
-    """A triangle, and rows below it that begin late: Qᵀ[R; B] is a triangle again."""
+def test_staircase_reduction_is_a_qr(seed: int) -> None:
+    """For a triangle R and rows B with leading zeros, Qᵀ[R; B] is triangular."""
     rng = np.random.default_rng(seed)
-    n, begins = 240, np.sort(np.concatenate([np.arange(0, 150, 2), np.arange(90)]))
+    n, starts = 240, np.sort(np.concatenate([np.arange(0, 150, 2), np.arange(90)]))
     R = np.triu(rng.standard_normal((n, n)))
-    B = np.where(np.arange(n) >= begins[:, None], rng.standard_normal((len(begins), n)), 0.0)
-    beside = rng.standard_normal((n, 3)), rng.standard_normal((len(begins), 3))
-    top, bottom = np.asfortranarray(np.column_stack([R, beside[0]])), np.column_stack([B, beside[1]])
-    turned = [np.asfortranarray(part) for part in beside]
+    B = np.where(np.arange(n) >= starts[:, None], rng.standard_normal((len(starts), n)), 0.0)
+    right = rng.standard_normal((n, 3)), rng.standard_normal((len(starts), 3))
+    top, bottom = np.asfortranarray(np.column_stack([R, right[0]])), np.column_stack([B, right[1]])
+    transformed = [np.asfortranarray(part) for part in right]
     triangle = np.asfortranarray(R)
-    steps = staircase.reduce_below(triangle, np.asfortranarray(B), begins, [(turned[0], turned[1])])
+    steps = staircase.reduce_below(triangle, np.asfortranarray(B), starts, [(transformed[0], transformed[1])])
     for step in steps:
         step.apply_transpose(top, bottom)
-    np.testing.assert_allclose(top, np.column_stack([triangle, turned[0]]), atol=1e-12)
+    np.testing.assert_allclose(top, np.column_stack([triangle, transformed[0]]), atol=1e-12)
     np.testing.assert_allclose(bottom[:, :n], 0.0, atol=1e-12)
-    np.testing.assert_allclose(bottom[:, n:], turned[1], atol=1e-12)
+    np.testing.assert_allclose(bottom[:, n:], transformed[1], atol=1e-12)
     np.testing.assert_allclose(triangle, np.triu(triangle))
     assert sum(s.reflectors.V.size for s in steps) < 0.9 * B.size
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_two_triangles_are_joined(known: bool) -> None:
-    """What two fronts hand on: QᵀF = [R, beside; 0, rest], also where nothing is known of a column."""
+def test_contribution_blocks_are_merged(known: bool) -> None:
+    """Two contribution blocks: QᵀF = [R, beside; 0, rest], also for a zero column."""
     rng = np.random.default_rng(0)
     widths = {0: 6, 1: 5, 2: 9, 3: 7}
     plan, ridge = FrontPlan((0, 1), (2, 3), (), (0, 1)), 1e-12
     columns = {0: np.arange(6), 1: np.arange(6, 11), 2: np.arange(11, 20), 3: np.arange(20, 27)}
-    handed, rows = [], [np.zeros((0, 27))]
+    contributions, rows = [], [np.zeros((0, 27))]
     for parts in ((0, 1, 2), (0, 1, 3)):
-        mine = np.concatenate([columns[p] for p in parts])
-        triangle = np.triu(rng.standard_normal((len(mine), len(mine))))
+        own_columns = np.concatenate([columns[p] for p in parts])
+        triangle = np.triu(rng.standard_normal((len(own_columns), len(own_columns))))
         triangle[:, 4] *= known
-        handed.append(ContributionBlock(parts, triangle))
-        rows.append(np.zeros((len(mine), 27)))
-        rows[-1][:, mine] = triangle
-    front, rest = eliminate(plan, widths, [], {}, handed, ridge)
+        contributions.append(ContributionBlock(parts, triangle))
+        rows.append(np.zeros((len(own_columns), 27)))
+        rows[-1][:, own_columns] = triangle
+    front, rest = eliminate(plan, widths, [], {}, contributions, ridge)
     F = np.concatenate([*rows, np.zeros((0 if known else 11, 27))])
     if not known:
         F[-11:, :11] = ridge * np.eye(11)
     R = np.block([[front.triangle, front.beside], [np.zeros((16, 11)), rest.rows]])
     np.testing.assert_allclose(R.T @ R, F.T @ F, atol=1e-12)
     assert np.abs(front.triangle.diagonal()).min() >= 0.5 * ridge
-    own, handed_on = front.apply_transpose([part[:, 20] for part in rows[1:]])
+    own, passed_on = front.apply_transpose([part[:, 20] for part in rows[1:]])
     np.testing.assert_allclose(own, front.beside[:, 9], atol=1e-12)
-    np.testing.assert_allclose(handed_on, rest.rows[:, 9], atol=1e-12)
-    assert front.below == (11 if known else 22)  # the ridge takes part only where it is needed
+    np.testing.assert_allclose(passed_on, rest.rows[:, 9], atol=1e-12)
+    assert front.below == (11 if known else 22)  # ridge rows are added only where needed
 
 
-def test_a_cell_is_eliminated_first_in_its_own_columns() -> None:
-    """Rows of a cell alone, and rows that it shares with two faces: QᵀF = [R, beside; 0, rest]."""
+def test_cell_is_eliminated_first_in_its_own_columns() -> None:
+    """Rows of a cell, and rows shared with two faces: QᵀF = [R, beside; 0, rest]."""
     rng = np.random.default_rng(0)
     widths, plan = {0: 40, 1: 9, 2: 7}, FrontPlan((0,), (1, 2), (0, 1, 2), ())
     shapes: list[tuple[tuple[int, ...], int]] = [((0,), 50), ((0, 1), 20), ((0, 2), 15)]
     blocks = [(parts, [rng.standard_normal((rows, widths[p])) for p in parts]) for parts, rows in shapes]
-    given = [(parts, found, np.ones((len(found[0]), 1))) for parts, found in blocks]
-    front, rest = eliminate(plan, widths, given, {p: np.ones(n) for p, n in widths.items()}, [], 1e-3)
+    weighted = [(parts, found, np.ones((len(found[0]), 1))) for parts, found in blocks]
+    front, rest = eliminate(plan, widths, weighted, {p: np.ones(n) for p, n in widths.items()}, [], 1e-3)
     F = np.zeros((40 + 85, 56))
     F[np.arange(40), np.arange(40)] = 1e-3
     F[40:, :40] = np.concatenate([found[0] for _, found in blocks])
     F[90:110, 40:49], F[110:, 49:] = blocks[1][1][1], blocks[2][1][1]
-    pieces = np.split(F[40:], [50, 70])
+    row_blocks = np.split(F[40:], [50, 70])
     for j in range(56):
-        b = [piece[:, j] for piece in pieces]
-        if j >= 40:  # the ridge is zero there, as it is of a right-hand side
-            own, handed = front.apply_transpose(b)
+        b = [block[:, j] for block in row_blocks]
+        if j >= 40:  # the ridge is zero there, as for a right-hand side
+            own, passed_on = front.apply_transpose(b)
             np.testing.assert_allclose(own, front.beside[:, j - 40], atol=1e-12)
-            np.testing.assert_allclose(handed, rest.rows[:, j - 40], atol=1e-12)
+            np.testing.assert_allclose(passed_on, rest.rows[:, j - 40], atol=1e-12)
     R = np.block([[front.triangle, front.beside], [np.zeros((len(rest.rows), 40)), rest.rows]])
     np.testing.assert_allclose(R.T @ R, F.T @ F, atol=1e-10)
 
 
-def test_bundles_hold_every_front_once_and_children_come_first() -> None:
+def test_bundles_contain_every_front_once_after_its_children() -> None:
     rng = np.random.default_rng(0)
     touched = [(p, q) for p in range(40) for q in {int(rng.integers(p, 40))}]
     columns = [np.arange(3 * p, 3 * p + 3) for p in range(40)]
-    plans = plan_fronts(touched, 40)
+    fronts = plan_fronts(touched, 40)
 
-    class Cut(LocalEngine):
+    class SmallBundles(LocalEngine):
         def limit(self, work: float) -> float:
             return work / 7
 
-    layout = Layout.of(touched, columns, engine=Cut(), heights=[5] * len(touched))
-    assert sorted(f for b in layout.bundles for f in b.fronts) == list(range(len(plans)))
+    layout = Layout.of(touched, columns, engine=SmallBundles(), heights=[5] * len(touched))
+    assert sorted(f for b in layout.bundles for f in b.fronts) == list(range(len(fronts)))
     assert sorted(s for b in layout.bundles for s in b.strips) == list(range(len(touched)))
     seen: set[int] = set()
     for bundle in layout.bundles:
@@ -354,29 +356,31 @@ def test_too_large_is_a_problem_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["--workers", "0"], "--workers: expected a whole number of at least 1, got 0"),
         (["--workers", "2", "--scheduler", "tcp://localhost:1"], "--workers: expected either"),
     ],
 )
-def test_the_command_refuses(words: list[str], said: str, tmp_path: Path) -> None:
-    done = _command(tmp_path, *words)
-    assert done.exit_code == 2
-    assert said in done.output
+def test_command_rejects_invalid_workers(arguments: list[str], message: str, tmp_path: Path) -> None:
+    result = _command(tmp_path, *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
 
 
-def test_the_command_asks_a_scheduler(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = _command(tmp_path, "--scheduler", client.scheduler.address)
-    assert done.exit_code == 0, done.output
+def test_command_connects_to_a_scheduler(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = _command(tmp_path, "--scheduler", client.scheduler.address)
+    assert result.exit_code == 0, result.output
     assert (tmp_path / "problem.pibls").exists()
     monkeypatch.setattr("pibls.cli.dask_client._CONNECT_TIMEOUT", 0.2)
-    done = _command(tmp_path, "--scheduler", "tcp://127.0.0.1:9")
-    assert done.exit_code == 2
-    assert "expected the address of a running Dask scheduler, got tcp://127.0.0.1:9" in done.output
+    result = _command(tmp_path, "--scheduler", "tcp://127.0.0.1:9")
+    assert result.exit_code == 2
+    assert "expected the address of a running Dask scheduler, got tcp://127.0.0.1:9" in result.output
 
 
-def _command(folder: Path, *words: str) -> Any:
+def _command(folder: Path, *arguments: str) -> Any:
     from typer.testing import CliRunner
 
     from pibls.cli.app import app
@@ -384,4 +388,4 @@ def _command(folder: Path, *words: str) -> Any:
 
     file = folder / "problem.toml"
     file.write_text(template("ode"), encoding="utf-8")
-    return CliRunner().invoke(app, ["solve", str(file), *words])
+    return CliRunner().invoke(app, ["solve", str(file), *arguments])

@@ -1,7 +1,7 @@
-"""solve(problem, engine=client): deadline, interruptions, workers that are busy, gone or not yet there.
+"""solve(problem, engine=client): deadline, interruptions, and busy, lost or missing workers.
 
 The workers are threads of this process. A timer frees a blocked worker after a minute: a solve that waits for
-it without a deadline fails by its clock.
+it without a deadline fails by its duration.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ u = sp.Function("u")(x, y)
 SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
 pytestmark = pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning", "ignore:Port")
 EVENTS: dict[str, threading.Event] = {}
-"""Of the tasks of these tests: an event does not travel, its name does."""
-FREED = 60.0
+"""Events of the tasks, by name, since events cannot be sent to workers."""
+RELEASE_SECONDS = 60.0
 """Seconds after which a blocked worker is freed."""
-SOON = 25.0
+MAX_SECONDS = 25.0
 """Seconds within which a solve with a limit of a few ends on any machine."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    pibls.solve(peak(), tol=0.1)  # imports are not what is measured
+    pibls.solve(peak(), tol=0.1)  # imports are excluded from the measured time
     with dask.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
     ) as cluster:
@@ -55,10 +55,10 @@ def client(cluster: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def busy(client: Any) -> Iterator[threading.Event]:
-    """The only worker has a task of somebody else."""
+    """The only worker is busy with a foreign task."""
     release, started = events()
     task = client.submit(_block, pure=False)
-    timer = threading.Timer(FREED, release.set)
+    timer = threading.Timer(RELEASE_SECONDS, release.set)
     timer.start()
     assert started.wait(timeout=60)
     yield release
@@ -84,7 +84,7 @@ def send_small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def peak() -> pibls.Problem:
-    """Two materials, which only cells resolve, and a narrow source: many attempts."""
+    """Two materials, which only cells resolve, and a narrow source: many candidates."""
     source = sp.exp(-3000 * ((x - sp.Rational(1, 3)) ** 2 + (y - sp.Rational(1, 2)) ** 2))
     k = sp.Piecewise((1, x < sp.Rational(1, 2)), (2, True))
     return pibls.Problem(SQUARE, [pibls.div(k * pibls.grad(u)) - source], [pibls.Dirichlet(u, 0)])
@@ -95,59 +95,59 @@ def smooth() -> pibls.Problem:
     return pibls.Problem(SQUARE, [u.diff(x, 2) + u.diff(y, 2) + 13 * exact], [pibls.Dirichlet(u, exact)])
 
 
-GIVEN: dict[str, Any] = {
+FIXED_SETTINGS: dict[str, Any] = {
     "basis": pibls.Decomposed((2, 3), pibls.Waves(48, scale=2.0)),
     "method": pibls.GaussNewton(rounds=0),
 }
 
 
-def limited(engine: Any, limit: float, **more: Any) -> tuple[pibls.Solution, float]:
-    """The solution within a time limit, and the seconds that it took."""
-    began = time.perf_counter()
+def solve_limited(engine: Any, limit: float, **more: Any) -> tuple[pibls.Solution, float]:
+    """Return the solution within a time limit, and its seconds."""
+    started_at = time.perf_counter()
     with pytest.warns(pibls.ConvergenceWarning):
         solution = pibls.solve(peak(), tol=1e-11, engine=engine, time_limit=limit, **more)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started_at
     assert solution.status is pibls.Status.TIME_LIMIT
     assert np.isfinite(solution(0.3, 0.6))
     return solution, seconds
 
 
-def test_the_limit_holds_while_workers_work(client: Any) -> None:
+def test_time_limit_holds_with_working_workers(client: Any) -> None:
     sent: list[EngineProgress] = []
-    _, seconds = limited(client, 6.0, callback=lambda now: sent.append(now.share))
-    assert seconds < SOON
+    _, seconds = solve_limited(client, 6.0, callback=lambda now: sent.append(now.share))
+    assert seconds < MAX_SECONDS
     assert any(share is not None for share in sent)
-    assert client.submit(abs, -1).result(timeout=60) == 1  # the client is the user's, and still connected
+    assert client.submit(abs, -1).result(timeout=60) == 1  # the user's client is still connected
 
 
-def test_the_limit_holds_where_all_workers_are_busy(client: Any, busy: threading.Event) -> None:
-    _, seconds = limited(client, 2.0)
-    assert seconds < SOON
+def test_time_limit_holds_with_busy_workers(client: Any, busy: threading.Event) -> None:
+    _, seconds = solve_limited(client, 2.0)
+    assert seconds < MAX_SECONDS
     assert not busy.is_set()
 
 
-def test_the_limit_holds_where_the_only_worker_is_gone(cluster: Any, client: Any) -> None:
-    """It leaves while tasks are under way; the best so far is returned."""
-    gone: list[int] = []
+def test_time_limit_holds_with_lost_worker(cluster: Any, client: Any) -> None:
+    """The worker leaves while tasks are running; the best solution is returned."""
+    lost_at: list[int] = []
 
     def leave(now: pibls.Progress) -> None:
-        if not gone and now.share is not None:
-            gone.append(now.nodes)
+        if not lost_at and now.share is not None:
+            lost_at.append(now.nodes)
             cluster.scale(0)
 
-    timer = threading.Timer(FREED, lambda: cluster.scale(1))
+    timer = threading.Timer(RELEASE_SECONDS, lambda: cluster.scale(1))
     timer.start()
     try:
-        solution, seconds = limited(client, 6.0, callback=leave)
+        solution, seconds = solve_limited(client, 6.0, callback=leave)
     finally:
         timer.cancel()
         cluster.scale(1)
-    assert gone
-    assert seconds < SOON
-    assert solution.nodes >= gone[0]
+    assert lost_at
+    assert seconds < MAX_SECONDS
+    assert solution.nodes >= lost_at[0]
 
 
-def test_a_lost_scheduler_keeps_the_best_so_far() -> None:
+def test_lost_scheduler_returns_best_solution() -> None:
     with dask.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
     ) as cluster:
@@ -162,14 +162,16 @@ def test_a_lost_scheduler_keeps_the_best_so_far() -> None:
 
         lost = r"Interrupted.*The engine was lost: engine: expected workers.* got .*create a new client"
         with pytest.warns(pibls.ConvergenceWarning, match=lost):
-            solution = pibls.solve(peak(), tol=1e-11, engine=client, callback=close, time_limit=FREED)
+            solution = pibls.solve(
+                peak(), tol=1e-11, engine=client, callback=close, time_limit=RELEASE_SECONDS
+            )
         client.close()
     assert solution.status is pibls.Status.INTERRUPTED
     assert solution.nodes == done[-1]
 
 
-def test_an_interruption_ends_the_wait(client: Any, busy: threading.Event) -> None:
-    """Control returns at once, although no worker answers."""
+def test_interruption_ends_the_wait(client: Any, busy: threading.Event) -> None:
+    """Control returns immediately, although no worker responds."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     sent: list[float] = []
 
@@ -181,7 +183,7 @@ def test_an_interruption_ends_the_wait(client: Any, busy: threading.Event) -> No
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            pibls.solve(smooth(), engine=client, **GIVEN)
+            pibls.solve(smooth(), engine=client, **FIXED_SETTINGS)
         seconds = time.perf_counter() - sent[0]
     finally:
         timer.cancel()
@@ -190,8 +192,8 @@ def test_an_interruption_ends_the_wait(client: Any, busy: threading.Event) -> No
     assert not busy.is_set()
 
 
-def test_a_cancelled_task_stops(client: Any) -> None:
-    """A worker does not go on with what nobody waits for."""
+def test_cancelled_task_stops(client: Any) -> None:
+    """A worker does not continue a task without a waiting client."""
     ended, started = events()
     engine = distributed.Distributed(client)
     handle = engine.call(_endless)
@@ -202,22 +204,22 @@ def test_a_cancelled_task_stops(client: Any) -> None:
 
 
 def _endless() -> None:
-    began = time.monotonic()
+    started_at = time.monotonic()
     EVENTS["started"].set()
     try:
-        while time.monotonic() - began < FREED:
+        while time.monotonic() - started_at < RELEASE_SECONDS:
             check_deadline()
             time.sleep(0.01)
     finally:
         EVENTS["release"].set()
 
 
-def test_dropped_handles_do_not_cut_off_the_client(client: Any) -> None:
+def test_dropped_handles_do_not_disconnect_the_client(client: Any) -> None:
     """Tasks whose handles were dropped depend on tasks that are cancelled.
 
-    client.cancel makes the scheduler close the connection there, and every task of the user is lost.
+    client.cancel would make the scheduler close the connection, and all tasks of the user would be lost.
     """
-    engine, mine = distributed.Distributed(client), client.submit(abs, -3)
+    engine, user_task = distributed.Distributed(client), client.submit(abs, -3)
     release, _ = events()
     first = engine.call(_block)
     middle = engine.call(_first, first)
@@ -229,7 +231,7 @@ def test_dropped_handles_do_not_cut_off_the_client(client: Any) -> None:
             engine.get([last])
     finally:
         release.set()
-    assert mine.result(timeout=30) == 3
+    assert user_task.result(timeout=30) == 3
     assert client.status == "running"
 
 
@@ -237,10 +239,10 @@ def _first(value: Any) -> Any:
     return value
 
 
-def test_an_adaptive_cluster_without_workers_is_waited_for() -> None:
+def test_solve_waits_for_workers_of_adaptive_cluster() -> None:
     shares: list[EngineProgress] = []
 
-    def note(now: pibls.Progress) -> None:
+    def record(now: pibls.Progress) -> None:
         if now.share is not None:
             shares.append(now.share)
             assert _format(now).endswith("waiting for workers") == (now.share.workers == 0)
@@ -252,55 +254,56 @@ def test_an_adaptive_cluster_without_workers_is_waited_for() -> None:
         dask.Client(cluster) as client,
     ):
         cluster.adapt(minimum=0, maximum=2, interval="50ms")
-        elsewhere = pibls.solve(smooth(), engine=client, callback=note, **GIVEN)
+        remote = pibls.solve(smooth(), engine=client, callback=record, **FIXED_SETTINGS)
     assert shares[0].workers == 0
     assert shares[-1].workers > 0
-    assert elsewhere(0.3, 0.6) == pibls.solve(smooth(), **GIVEN)(0.3, 0.6)
+    assert remote(0.3, 0.6) == pibls.solve(smooth(), **FIXED_SETTINGS)(0.3, 0.6)
 
 
-def test_no_worker_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refused after a while; with a time limit, the solve ends there as it always does."""
+def test_cluster_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rejected after a timeout; with a time limit, the solve ends at the limit."""
     with (
         dask.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
         dask.Client(cluster) as client,
     ):
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         with pytest.warns(pibls.ConvergenceWarning):
-            solution = pibls.solve(smooth(), engine=client, time_limit=1.5, **GIVEN)
+            solution = pibls.solve(smooth(), engine=client, time_limit=1.5, **FIXED_SETTINGS)
         assert solution.status is pibls.Status.TIME_LIMIT
-        assert time.perf_counter() - began < SOON
+        assert time.perf_counter() - started_at < MAX_SECONDS
         monkeypatch.setattr(distributed, "_WORKER_TIMEOUT", 1.0)
         with pytest.raises(
             pibls.ProblemError, match=r"engine: expected workers.*got no worker within 1 s.*wait_for_workers"
         ):
-            pibls.solve(smooth(), engine=client, **GIVEN)
+            pibls.solve(smooth(), engine=client, **FIXED_SETTINGS)
         assert client.status == "running"
 
 
-def test_a_given_basis_reports_its_share_and_its_error_needs_no_client(cluster: Any) -> None:
-    told: list[pibls.Progress] = []
+def test_fixed_basis_reports_progress_and_estimates_error_without_client(cluster: Any) -> None:
+    reports: list[pibls.Progress] = []
     with dask.Client(cluster) as client:
         client.wait_for_workers(1, timeout=60)
-        elsewhere = pibls.solve(smooth(), engine=client, callback=told.append, **GIVEN)
-    shares = [now.share for now in told if now.share is not None]
+        remote = pibls.solve(smooth(), engine=client, callback=reports.append, **FIXED_SETTINGS)
+    shares = [now.share for now in reports if now.share is not None]
     assert shares
     assert shares[0].workers == 1
     assert shares[0].needed_bytes > 0
-    assert elsewhere.error.max == pibls.solve(smooth(), **GIVEN).error.max
+    assert remote.error.max == pibls.solve(smooth(), **FIXED_SETTINGS).error.max
 
 
-def test_small_problems_ask_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are solved in this process, whatever the workers do."""
+def test_small_problems_use_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are solved in this process."""
     monkeypatch.setattr(distributed, "MIN_TASK_OPERATIONS", 1e12)
 
-    class Silent:
+    class UnusableClient:
         status, asynchronous = "running", False
 
         def scheduler_info(self, n_workers: int = 5) -> Any:
-            raise AssertionError("nothing may be asked")
+            raise AssertionError("the scheduler must not be used")
 
         submit = gather = scheduler_info
 
-    found = pibls.solve(smooth(), engine=Silent(), **GIVEN)
-    assert found(0.3, 0.6) == pibls.solve(smooth(), **GIVEN)(0.3, 0.6)
-    assert distributed.Distributed(Silent()).available is not LOCAL
+    client: Any = UnusableClient()
+    local = pibls.solve(smooth(), engine=client, **FIXED_SETTINGS)
+    assert local(0.3, 0.6) == pibls.solve(smooth(), **FIXED_SETTINGS)(0.3, 0.6)
+    assert distributed.Distributed(client).available is not LOCAL

@@ -1,6 +1,6 @@
 """solve(problem, engine=Client(processes=False)): worker threads of this process, and several solves at once.
 
-Each script runs in a process of its own with a time limit, so that a deadlock is a failure and not a hang.
+Each script runs in its own process with a time limit, so that a deadlock is a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pibls.runtime.caching import cached_property
 pytest.importorskip("distributed", reason="the extra 'engine' (dask, distributed) is not installed")
 
 LOCKED = re.compile(r"^from functools import .*cached_property|functools\.cached_property$", re.MULTILINE)
-SETTING = """
+SETUP = """
 import threading, warnings
 import numpy as np, sympy as sp
 import pibls
@@ -51,14 +51,14 @@ def solved(power, engine, seed=0):
 client = Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None)
 """
 
-ONE = """
+ONE_SOLVE = """
 for power in (1, 2):
     found = solved(power, client)
     assert found == solved(power, None), power
     assert abs(found - float(exact.subs({x: 0.3, y: 0.7}))) < 1e-3
 """
 
-SEVERAL = """
+SEVERAL_SOLVES = """
 cases = [(1, 0), (1, 1), (2, 2)]
 found = {}
 threads = [threading.Thread(target=lambda c=c: found.update({c: solved(c[0], client, c[1])})) for c in cases]
@@ -68,14 +68,14 @@ assert found == {c: solved(c[0], None, c[1]) for c in cases}
 """
 
 
-@pytest.mark.parametrize("script", [ONE, SEVERAL], ids=["one_solve", "several_solves_at_once"])
-def test_worker_threads_of_this_process(script: str) -> None:
-    """Linear and Newton. With the cached property of Python 3.11 every one of these solves deadlocks."""
-    source = SETTING + script + "\nclient.close()\nprint('done')\n"
-    done = subprocess.run(
+@pytest.mark.parametrize("script", [ONE_SOLVE, SEVERAL_SOLVES], ids=["one_solve", "several_solves_at_once"])
+def test_worker_threads_in_the_same_process(script: str) -> None:
+    """Linear and nonlinear. With functools.cached_property of Python 3.11 these solves deadlock."""
+    source = SETUP + script + "\nclient.close()\nprint('done')\n"
+    completed = subprocess.run(
         [sys.executable, "-c", source], capture_output=True, text=True, timeout=240, check=False
     )
-    assert done.stdout.strip() == "done", done.stderr[-2000:]
+    assert completed.stdout.strip() == "done", completed.stderr[-2000:]
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Circle:
         return float(np.pi * self.radius**2)
 
 
-def test_a_cached_property_holds_no_lock() -> None:
-    """A computation that waits for another object of its class does not block that object."""
+def test_cached_property_holds_no_lock() -> None:
+    """A property that waits for another object of its class does not block that object."""
 
     class Waiting:
         def __init__(self, other: threading.Event, mine: threading.Event) -> None:
@@ -109,7 +109,7 @@ def test_a_cached_property_holds_no_lock() -> None:
     assert second.value
 
 
-def test_a_cached_property_is_computed_once_and_travels_with_its_object() -> None:
+def test_cached_property_is_computed_once_and_copied() -> None:
     circle = Circle(2.0)
     assert vars(circle) == {"radius": 2.0}
     area = circle.area
@@ -119,13 +119,13 @@ def test_a_cached_property_is_computed_once_and_travels_with_its_object() -> Non
     assert Circle.area.__doc__ == "π r²."
 
 
-def test_threads_that_read_a_cached_property_at_once_share_one_value() -> None:
+def test_concurrent_reads_of_cached_property_share_one_value() -> None:
     both = threading.Barrier(2, timeout=20)
 
     class Slow:
         @cached_property
         def value(self) -> object:
-            both.wait()  # each of the two threads computes a value of its own
+            both.wait()  # each of the two threads computes its own value
             return object()
 
     slow = Slow()
@@ -139,7 +139,7 @@ def test_threads_that_read_a_cached_property_at_once_share_one_value() -> None:
     assert found[0] is found[1] is slow.value
 
 
-def test_a_thread_that_ends_leaves_the_blas_limit_of_the_others() -> None:
+def test_blas_limit_lasts_until_the_last_context_exits() -> None:
     """The number of BLAS threads belongs to the process: the last context restores it."""
     libraries = [c for c in _controller().lib_controllers if c.user_api == "blas"]
     before = [c.num_threads for c in libraries]

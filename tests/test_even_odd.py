@@ -1,4 +1,4 @@
-"""Problems that are symmetric under point reflection: split into even and odd systems, with the same solution."""
+"""Problems symmetric under point reflection: split into even and odd systems, with the same solution."""
 
 import dataclasses
 from typing import Any, cast
@@ -11,7 +11,7 @@ import pibls
 from pibls.adaptive.candidate import assemble_system, compute_candidate, draw_space
 from pibls.adaptive.point_counts import default_points
 from pibls.adaptive.validation.conditioning import conditioning_at
-from pibls.adaptive.validation.context import ValidationContext
+from pibls.adaptive.validation.context import ValidationCache, ValidationContext
 from pibls.assembly.even_odd import EvenOddSystem, inversion_of
 from pibls.assembly.system import System, assemble
 from pibls.linalg import LeverageFactorization, RidgeQR
@@ -79,7 +79,7 @@ def test_split_and_full_systems_have_the_same_solution() -> None:
     spec = context.family.spec(128)
     split = compute_candidate(context, spec, None, None, 1)
     full = compute_candidate(
-        dataclasses.replace(context, problem_cache={"inversion": (context.compiled, None)}),
+        dataclasses.replace(context, cache=ValidationCache(inversion=(None,))),
         spec,
         None,
         None,
@@ -98,7 +98,7 @@ ADVECTION = pibls.Problem(
 
 @pytest.mark.parametrize("problem", [poisson(BOX, pibls.Dirichlet(u, EXACT)), ADVECTION], ids=["even", "odd"])
 def test_conditioning_of_split_and_full_systems_agrees(problem: pibls.Problem) -> None:
-    """Rows at mirrored points equal those of the problem there; the coercivity is that of the full system."""
+    """Rows at mirrored points equal those of the problem; the stability constant that of the full system."""
     context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-10)
     inversion = context.inversion
     assert inversion is not None
@@ -114,7 +114,7 @@ def test_conditioning_of_split_and_full_systems_agrees(problem: pibls.Problem) -
         mirrored = assemble(context.compiled, {b.residual.region: b.points for b in system.images}, space)
         rows = slice(block.rows.start + system.shape[0] // 2, block.rows.stop + system.shape[0] // 2)
         assert np.allclose(system.residual(w)[rows], sign * mirrored.residual(w)[block.rows])
-    thresholds = dataclasses.replace(context.thresholds, min_safe_coercivity=np.inf)
+    thresholds = dataclasses.replace(context.thresholds, min_safe_stability=np.inf)
     even_odd = conditioning_at(
         dataclasses.replace(context, thresholds=thresholds), system, outcome, 1, exactly=True
     )
@@ -124,7 +124,7 @@ def test_conditioning_of_split_and_full_systems_agrees(problem: pibls.Problem) -
     dense = conditioning_at(
         dataclasses.replace(context, thresholds=thresholds), system, dense_outcome, 1, exactly=True
     )
-    assert even_odd.coercivity == pytest.approx(dense.coercivity, rel=0.05)
+    assert even_odd.stability_constant == pytest.approx(dense.stability_constant, rel=0.05)
     assert even_odd.rounding == pytest.approx(dense.rounding, rel=0.3)
 
 

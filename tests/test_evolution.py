@@ -10,7 +10,7 @@ import sympy as sp
 from scipy.optimize import linear_sum_assignment
 
 import pibls
-from pibls.adaptive.evolution import evolution_of, max_assignment
+from pibls.analysis.evolution import evolution_of, max_assignment
 from pibls.problem.forms.compilation import compile_problem
 
 x, t = sp.symbols("x t")
@@ -32,7 +32,7 @@ SIDES = pibls.Dirichlet(u, 0, on=sp.Or(sp.Eq(x, 0), sp.Eq(x, 1)))
         (pibls.Problem(LINE, [GROWTH], [pibls.Dirichlet(v, 1, on=sp.Eq(t, 2))]), (2, 0)),  # backwards
         (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], RATES), (0, 2)),
         (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], [pibls.Dirichlet(v, 1)]), None),
-        (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], [pibls.Initial(v, 1)]), None),  # the initial rate is missing
+        (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], [pibls.Initial(v, 1)]), None),  # no rate
         (pibls.Problem(ROD, [HEAT], [pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(sp.pi * x))]), (1, 3)),
         (pibls.Problem(ROD, [HEAT], [pibls.Periodic(u, x), pibls.Initial(u, 1)]), (1, 3)),
         (pibls.Problem(ROD, [HEAT], [pibls.Dirichlet(u, 0), pibls.Dirichlet(u, 0, on=sp.Eq(t, 3))]), (3, 1)),
@@ -79,7 +79,7 @@ def test_blow_up_gives_an_incomplete_solution() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_oscillator_with_piecewise_linear_stiffness(seed: int) -> None:
-    """u'' + u + 3 max(u, 0) = 0: a quarter period of cos 2t, then half a period of sin t; u'' has a kink at u = 0."""
+    """u'' + u + 3 max(u, 0) = 0: a quarter period of cos 2t, then half a period of sin t; u'' has a kink."""
     t = sp.Symbol("t")
     u = sp.Function("u")(t)
     problem = pibls.Problem(

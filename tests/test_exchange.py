@@ -59,7 +59,7 @@ def test_optimisation() -> None:
     assert root == pytest.approx(np.pi / 2, abs=1e-8)
 
 
-def test_a_repeated_expression_is_compiled_once() -> None:
+def test_repeated_expression_is_compiled_once() -> None:
     from pibls.solution.solution import _compiled
 
     expression = u(x, y).diff(x) ** 2 + 17

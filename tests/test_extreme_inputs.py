@@ -43,7 +43,7 @@ def ode(rate: Any) -> pibls.Problem:
 
 
 SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
-JUMPS = "at most 1000 places inside the domain where it jumps or bends"
+JUMPS = "at most 1000 planes inside the domain where it is not smooth"
 LENGTHS = r"a size from 1e-70 to 1e\+70|a number between -1e\+70 and 1e\+70"
 INVALID: dict[str, tuple[Callable[[], pibls.Problem], str]] = {
     "floor": (lambda: line(sp.floor(10**6 * x)), JUMPS),
@@ -203,7 +203,7 @@ def test_large_power_of_the_unknown() -> None:
 
 @pytest.mark.parametrize("zero", [0.0, -0.0, sp.Float(0), sp.Float("0", 30)])
 def test_floating_zeros_are_numbers(zero: Any) -> None:
-    """A source that is 0.0 in a part of the domain was refused: sympy.Float(0) == 0 is False."""
+    """A source that is 0.0 in a part of the domain was rejected: sympy.Float(0) == 0 is False."""
     source = sp.Piecewise((zero, x < sp.Rational(2, 5)), (100.0, x < 0.41), (zero, True))
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1), [sp.Eq(pibls.div(pibls.grad(u(x))), -source)], [pibls.Dirichlet(u(x), 0)]

@@ -1,4 +1,4 @@
-"""Domains so large or small that squares of derivatives overflow or underflow are rejected on construction."""
+"""Domains so large or small that squares of derivatives overflow or underflow: rejected on construction."""
 
 from __future__ import annotations
 

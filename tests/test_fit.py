@@ -13,8 +13,8 @@ from pibls import Data, Problem, fit
 from pibls.inverse.experiment import Experiment
 from pibls.inverse.fit_parameters import parse_fit_parameters
 from pibls.inverse.fixed_space_solver import FixedSpaceSolver
+from pibls.inverse.ode_parameter_solver import ODEParameterSolver
 from pibls.inverse.parametric_solver import parametric_solver
-from pibls.inverse.trajectory_solver import TrajectorySolver
 from pibls.problem import PartialDerivative
 
 x, y, t = sp.symbols("x y t")
@@ -141,7 +141,7 @@ def test_trajectory_solver_agrees_with_fixed_space_solver(make: Any) -> None:
     problem = make()
     moving, step = range(len(problem.parameters)), 0.02 * np.array([*problem.parameters.values()])
     solution = pibls.solve(problem, tol=1e-9)
-    found = TrajectorySolver.from_solution(solution, moving)
+    found = ODEParameterSolver.from_solution(solution, moving)
     assert found is not None
     trajectory_solver, trajectory = found
     fixed_solver = FixedSpaceSolver.from_solution(solution, moving)
@@ -197,7 +197,7 @@ def test_time_windows_are_recomputed_for_distant_parameters() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_system_with_two_sets_of_unknown_noise(seed: int) -> None:
+def test_system_with_two_sets_of_unknown_noise(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = predator_prey()
     true = {a: 1.3, c: 0.7, k: 0.6}
@@ -506,8 +506,8 @@ def test_tensor_product_solutions_are_solved_again() -> None:
     )
     solution = pibls.solve(layers, tol=1e-4)
     assert solution.space.as_single_domain is None
-    fixed_solver, state = parametric_solver(solution, (0,), {"tol": 1e-4})
+    solver, state = parametric_solver(solution, (0,), {"tol": 1e-4})
     X = np.array([[0.5, 0.5], [0.9, 0.2]])
-    (slope,) = fixed_solver.derivatives(state, X, (PartialDerivative(0, (0, 0)),))
+    (slope,) = solver.derivatives(state, X, (PartialDerivative(0, (0, 0)),))
     ahead, behind = pibls.sweep(layers, {k: [0.0201, 0.0199]}, tol=1e-8)
     assert np.allclose(slope, (ahead(*X.T) - behind(*X.T)) / 2e-4, rtol=0.02)

@@ -1,4 +1,4 @@
-"""[[data]] and [fit] in problem files, CSV files, and the command."""
+"""[[data]] and [fit] in problem files, CSV files, and the command `pibls fit`."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def folder(tmp_path: Path) -> Path:
     plain = [f"{s},{np.exp(-1.4 * s) + 0.01 * rng.standard_normal()}" for s in ts]
     (tmp_path / "plain.csv").write_text("\n".join(["t,u", *plain]))
     (tmp_path / "full.toml").write_text(PROBLEM + DATA + FIT)
-    (tmp_path / "bare.toml").write_text(PROBLEM)
+    (tmp_path / "problem.toml").write_text(PROBLEM)
     return tmp_path
 
 
-def test_a_problem_file_holds_data_and_wishes(folder: Path) -> None:
+def test_problem_file_with_data_and_fit_tables(folder: Path) -> None:
     file = read_problem(folder / "full.toml")
     (entry,) = file.data
     data = entry.load(folder)
@@ -65,7 +65,7 @@ def test_a_problem_file_holds_data_and_wishes(folder: Path) -> None:
     assert value == pytest.approx(1.4, abs=0.02)
 
 
-def test_the_command_fits_and_draws(folder: Path) -> None:
+def test_fit_command_writes_report_plot_and_solution(folder: Path) -> None:
     run = CliRunner().invoke(
         app,
         [
@@ -85,26 +85,26 @@ def test_the_command_fits_and_draws(folder: Path) -> None:
     assert pibls.load(folder / "u.pibls").problem.parameters
 
 
-def test_columns_that_are_called_like_unknowns_need_no_words(folder: Path) -> None:
-    arguments = ["fit", str(folder / "bare.toml"), "--data", str(folder / "plain.csv")]
+def test_columns_named_like_unknowns_need_no_data_table(folder: Path) -> None:
+    arguments = ["fit", str(folder / "problem.toml"), "--data", str(folder / "plain.csv")]
     run = CliRunner().invoke(app, [*arguments, "-u", "k=0:5", "--unknown", "a=0:3", "--json"])
     assert run.exit_code == 0, run.output
-    told = json.loads(run.stdout)
-    assert told["values"]["k"] == pytest.approx(1.4, abs=4 * told["std"]["k"])
-    assert told["identifiable"] is True
-    one = CliRunner().invoke(app, [*arguments, "-u", "k"])
-    assert one.exit_code == 0, one.output
+    report = json.loads(run.stdout)
+    assert report["values"]["k"] == pytest.approx(1.4, abs=4 * report["std"]["k"])
+    assert report["identifiable"] is True
+    without_bounds = CliRunner().invoke(app, [*arguments, "-u", "k"])
+    assert without_bounds.exit_code == 0, without_bounds.output
 
 
-def refused(folder: Path, text: str, words: str, *more: str) -> None:
-    (folder / "bad.toml").write_text(PROBLEM + text)
-    run = CliRunner().invoke(app, ["fit", str(folder / "bad.toml"), *more])
+def assert_rejected(folder: Path, text: str, message: str, *options: str) -> None:
+    (folder / "invalid.toml").write_text(PROBLEM + text)
+    run = CliRunner().invoke(app, ["fit", str(folder / "invalid.toml"), *options])
     assert run.exit_code == 2, run.output
-    assert words in " ".join(run.output.split())
+    assert message in " ".join(run.output.split())
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (('"first", "second"', '"third"'), "no column 'third'"),
         (("measured.csv", "missing.csv"), "a CSV file that can be read"),
@@ -122,29 +122,31 @@ def refused(folder: Path, text: str, words: str, *more: str) -> None:
         (("[0.1, 2]", "[0.1, 2, 3]"), "Write two numbers"),
     ],
 )
-def test_wrong_data_get_a_clear_word(folder: Path, change: tuple[str, str], words: str) -> None:
+def test_invalid_data_and_fit_tables_are_rejected(
+    folder: Path, change: tuple[str, str], message: str
+) -> None:
     assert change[0] in DATA + FIT
-    refused(folder, (DATA + FIT).replace(*change), words)
+    assert_rejected(folder, (DATA + FIT).replace(*change), message)
 
 
-def test_wrong_tables_get_a_clear_word(folder: Path) -> None:
-    for text, words in (
+def test_invalid_csv_files_are_rejected(folder: Path) -> None:
+    for text, message in (
         ("t,u\n1,2,3\n", "line 2: expected 2 values, got 3"),
         ("t,u\n", "a line of names"),
         ("t,u\n0.5,\n1,2\n", "other values in 1 rows, first in line 2"),
         ("t,u\n0.5,nan\n1,2\n", "other values in 1 rows"),
         ("a,b\n1,2\n", "a column named like an unknown (u)"),
     ):
-        (folder / "odd.csv").write_text(text)
-        refused(folder, FIT, words, "--data", str(folder / "odd.csv"))
-    refused(folder, FIT, "nor [[data]] in the problem file")
-    refused(folder, DATA, "nor [fit] in the problem file")
-    refused(folder, DATA, "NAME=LOW:HIGH", "-u", "k=1:2:3")
-    refused(folder, DATA + FIT, "--picture", "--picture", "fit.doc")
+        (folder / "invalid.csv").write_text(text)
+        assert_rejected(folder, FIT, message, "--data", str(folder / "invalid.csv"))
+    assert_rejected(folder, FIT, "nor [[data]] in the problem file")
+    assert_rejected(folder, DATA, "nor [fit] in the problem file")
+    assert_rejected(folder, DATA, "NAME=LOW:HIGH", "-u", "k=1:2:3")
+    assert_rejected(folder, DATA + FIT, "--picture", "--picture", "fit.doc")
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("options", "message"),
     [
         (["--unknown", "k=a:b"], "--unknown: expected NAME=LOW:HIGH, two numbers with the smaller one first"),
         (["--unknown", "k=3:1"], "got 'k=3:1'. Write for example --unknown k=0.1:10."),
@@ -158,23 +160,21 @@ def test_wrong_tables_get_a_clear_word(folder: Path) -> None:
         (["--loss", "best"], "loss: expected one of linear"),
     ],
 )
-def test_wrong_words_after_the_command_are_refused_before_it_fits(
-    folder: Path, more: list[str], words: str
-) -> None:
-    refused(folder, FIT, words, "--data", str(folder / "plain.csv"), *more)
+def test_invalid_options_are_rejected(folder: Path, options: list[str], message: str) -> None:
+    assert_rejected(folder, FIT, message, "--data", str(folder / "plain.csv"), *options)
 
 
-def test_points_outside_and_too_few_get_a_clear_word(folder: Path) -> None:
+def test_points_outside_the_domain_and_too_few_values_are_rejected(folder: Path) -> None:
     (folder / "outside.csv").write_text("t,u\n0.5,0.6\n2.5,0.1\n3,0.1\n")
-    words = "expected points in Interval(t, 0, 2), got 2 outside, the first at t = 2.5"
-    refused(folder, FIT, words, "--data", str(folder / "outside.csv"))
+    message = "expected points in Interval(t, 0, 2), got 2 outside, the first at t = 2.5"
+    assert_rejected(folder, FIT, message, "--data", str(folder / "outside.csv"))
     (folder / "few.csv").write_text("t,u\n0.5,0.6\n")
-    words = "at least as many values as unknown parameters (1), and one more to estimate sigma, got 1"
-    refused(folder, FIT, words, "--data", str(folder / "few.csv"))
+    message = "at least as many values as unknown parameters (1), and one more to estimate sigma, got 1"
+    assert_rejected(folder, FIT, message, "--data", str(folder / "few.csv"))
 
 
-def test_a_parameter_at_its_bound_is_said_and_drawn(folder: Path) -> None:
-    arguments = ["fit", str(folder / "bare.toml"), "--data", str(folder / "plain.csv"), "-u", "k=3:5"]
+def test_parameter_at_its_bound_is_reported_and_plotted(folder: Path) -> None:
+    arguments = ["fit", str(folder / "problem.toml"), "--data", str(folder / "plain.csv"), "-u", "k=3:5"]
     run = CliRunner().invoke(app, [*arguments, "--picture", str(folder / "p.png")])
     assert run.exit_code == 0, run.output
     assert "at a bound: k" in run.output

@@ -1,4 +1,4 @@
-"""Unknown functions: a source, a conductivity, a growth law, each with a band that holds the truth."""
+"""Estimation of unknown functions (source, conductivity, growth law) and coverage of confidence bands."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pibls import Data, Field, Problem, fit
 x, y, t = sp.symbols("x y t")
 
 
-def held(found: pibls.Fit, field: Field, true: Any, *points: Any) -> float:
-    """The share of points at which the band holds the truth."""
+def coverage(found: pibls.Fit, field: Field, true: Any, *points: Any) -> float:
+    """Return the fraction of points at which the band contains the true value."""
     _, low, high = found.function(field, *points)
     return float(np.mean((low <= true) & (true <= high)))
 
@@ -30,7 +30,7 @@ def rod(k: Any, values: Any = None) -> Problem:
     )
 
 
-def test_a_conductivity_from_thirty_values() -> None:
+def test_conductivity_from_thirty_values() -> None:
     true = 1 + sp.exp(-10 * (x - sp.Rational(1, 2)) ** 2)
     exact = pibls.solve(rod(true))
     u, xs, s = sp.Function("u")(x), np.linspace(0.03, 1, 30), np.linspace(0, 1, 41)
@@ -41,14 +41,14 @@ def test_a_conductivity_from_thirty_values() -> None:
         found = fit(rod(k(x), k.parameters), Data(u, {x: xs}, y), {k: None})
         assert found.identifiable
         assert found.misfit.effective_parameters < 9
-        want = 1 + np.exp(-10 * (s - 0.5) ** 2)
-        shares.append(held(found, k, want, s))
-        errors.append(np.sqrt(np.mean((found.function(k, s)[0] - want) ** 2)))
+        expected = 1 + np.exp(-10 * (s - 0.5) ** 2)
+        shares.append(coverage(found, k, expected, s))
+        errors.append(np.sqrt(np.mean((found.function(k, s)[0] - expected) ** 2)))
     assert np.mean(shares) >= 0.9
     assert np.median(errors) < 0.15
 
 
-def test_a_source_in_the_plane_from_fifty_values() -> None:
+def test_source_in_the_plane_from_fifty_values() -> None:
     u = sp.Function("u")(x, y)
     disk = pibls.Disk((x, y), (0, 0), 1)
     true = 4 * sp.exp(-3 * ((x - sp.Rational(1, 4)) ** 2 + y**2))
@@ -61,16 +61,16 @@ def test_a_source_in_the_plane_from_fifty_values() -> None:
     for seed in range(3):
         values = exact(*X.T) + 0.01 * np.random.default_rng(seed).standard_normal(50)
         found = fit(problem, Data(u, {x: X[:, 0], y: X[:, 1]}, values), {f: None})
-        want = 4 * np.exp(-3 * ((S[:, 0] - 0.25) ** 2 + S[:, 1] ** 2))
-        shares.append(held(found, f, want, *S.T))
-        assert np.abs(found.function(f, *S.T)[0] - want).mean() < 0.6
+        expected = 4 * np.exp(-3 * ((S[:, 0] - 0.25) ** 2 + S[:, 1] ** 2))
+        shares.append(coverage(found, f, expected, *S.T))
+        assert np.abs(found.function(f, *S.T)[0] - expected).mean() < 0.6
     assert np.mean(shares) >= 0.9
 
 
-def test_a_growth_law_of_the_density() -> None:
+def test_growth_law_of_the_density() -> None:
     u = sp.Function("u")(x, t)
 
-    def spreading(law: Any, values: Any = None) -> Problem:
+    def reaction_diffusion(law: Any, values: Any = None) -> Problem:
         return Problem(
             pibls.Interval(x, 0, 1).during(t, 0, 1),
             [u.diff(t) - u.diff(x, 2) / 20 - law],
@@ -81,43 +81,45 @@ def test_a_growth_law_of_the_density() -> None:
             values,
         )
 
-    exact = pibls.solve(spreading(3 * u * (1 - u)), tol=1e-6)
+    exact = pibls.solve(reaction_diffusion(3 * u * (1 - u)), tol=1e-6)
     grid = {x: np.linspace(0, 1, 12)[:, None], t: np.array([0.25, 0.5, 0.75, 1.0])}
     f = Field("f", (0, 1.1), degree=5)
-    problem = spreading(f(u), f.parameters)
+    problem = reaction_diffusion(f(u), f.parameters)
     s = np.linspace(0.15, 0.95, 33)
     shares = []
     for seed in range(3):
         values = exact(*grid.values()) + 0.01 * np.random.default_rng(seed).standard_normal((12, 4))
         found = fit(problem, Data(u, grid, values), {f: None}, tol=1e-5)
-        shares.append(held(found, f, 3 * s * (1 - s), s))
+        shares.append(coverage(found, f, 3 * s * (1 - s), s))
         assert np.abs(found.function(f, s)[0] - 3 * s * (1 - s)).max() < 0.15
     assert np.mean(shares) >= 0.9
 
 
-def conductor(value: Any) -> Problem:
-    """The rod with k(x) as it would be written."""
+def rod_with_function_parameter(value: Any) -> Problem:
+    """Return the rod with the function parameter k(x)."""
     k = sp.Function("k")
     return rod(k(x), {k(x): value})
 
 
-def test_a_function_of_the_coordinates_is_asked_for_as_it_is_written() -> None:
+def test_unknown_function_of_the_coordinates() -> None:
     k, u, xs = sp.Function("k"), sp.Function("u")(x), np.linspace(0.03, 1, 30)
-    exact = pibls.solve(conductor(1 + x / 2))
+    exact = pibls.solve(rod_with_function_parameter(1 + x / 2))
     assert float(exact.evaluate(k(x) * u.diff(x), 1.0)) == pytest.approx(1.0, abs=1e-9)
     s = np.linspace(0, 1, 21)
     data = Data(u, {x: xs}, exact(xs) + 0.003 * np.random.default_rng(0).standard_normal(30))
-    found = fit(conductor(1.0), data, {k(x): (0, None)})
+    found = fit(rod_with_function_parameter(1.0), data, {k(x): (0, None)})
     value, low, high = found.function(k(x), s)
     assert np.mean((low <= 1 + s / 2) & (1 + s / 2 <= high)) >= 0.9
     for key in (k, "k", "k(x)"):
         assert np.array_equal(found.function(key, s)[0], value)
-    between = fit(conductor(1.0), data, {"k": (1.0, 1.6)}).function(k, s)
-    assert all(((v >= 1.0) & (v <= 1.6)).all() for v in between)
-    assert between[0] == pytest.approx(value, abs=0.1)
-    # From where it is, and in the words of the problem: the flux is data too.
+    bounded = fit(rod_with_function_parameter(1.0), data, {"k": (1.0, 1.6)}).function(k, s)
+    assert all(((v >= 1.0) & (v <= 1.6)).all() for v in bounded)
+    assert bounded[0] == pytest.approx(value, abs=0.1)
+    # The fit starts from the current function, and data may contain it.
     flux = fit(
-        conductor(1 + x / 2), [data, Data(k(x) * u.diff(x), {x: [1.0]}, [1.0], sigma=1e-3)], {k(x): None}
+        rod_with_function_parameter(1 + x / 2),
+        [data, Data(k(x) * u.diff(x), {x: [1.0]}, [1.0], sigma=1e-3)],
+        {k(x): None},
     )
     assert flux.unknowns.start[:2] == pytest.approx([1.25, 0.25])
     assert "k(0.5) = " in found.summary()
@@ -125,7 +127,7 @@ def test_a_function_of_the_coordinates_is_asked_for_as_it_is_written() -> None:
     assert len(found.plot().axes) == 2
 
 
-def test_a_growth_law_is_asked_for_as_it_is_written() -> None:
+def test_unknown_function_of_the_solution() -> None:
     u, f = sp.Function("u")(t), sp.Function("f")
 
     def growth(law: Any) -> Problem:
@@ -142,7 +144,7 @@ def test_a_growth_law_is_asked_for_as_it_is_written() -> None:
     assert found.fields[0].ranges[0][0] < 0.1
 
 
-def test_functions_have_values_and_others() -> None:
+def test_values_of_function_parameters_are_replaced() -> None:
     k, u = sp.Function("k"), sp.Function("u")(x)
     ends = [pibls.Dirichlet(u, 0)]
     for flux in (
@@ -151,10 +153,10 @@ def test_functions_have_values_and_others() -> None:
         pibls.div(k(x) * pibls.grad(u)),
     ):
         problem = Problem(pibls.Interval(x, 0, 1), [flux + 1], ends, {k(x): 1 + x})
-        want = pibls.solve(
+        expected = pibls.solve(
             Problem(pibls.Interval(x, 0, 1), [sp.Derivative((1 + x) * u.diff(x), x) + 1], ends)
         )
-        assert pibls.solve(problem)(0.4) == pytest.approx(want(0.4), rel=1e-12)
+        assert pibls.solve(problem)(0.4) == pytest.approx(expected(0.4), rel=1e-12)
         for other in (problem.at({k(x): 2}), problem.at(k=2), problem.at({k: 2})):
             assert pibls.solve(other)(0.5) == pytest.approx(1 / 16, rel=1e-12)
 
@@ -164,7 +166,7 @@ LINE = pibls.Interval(x, 0, 1)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("call", "message"),
     [
         (lambda: Problem(LINE, [(K1 * U1.diff(x)).diff(x) + 1], [pibls.Dirichlet(U1, 0)]),
          r"give a function that is no unknown a value: parameters=\{k\(x\)"),
@@ -183,13 +185,13 @@ LINE = pibls.Interval(x, 0, 1)
                      Data(U1, {x: [0.1, 0.2]}, [1.0, 2.0]), {"k": None}), "Give the range"),
     ],
 )  # fmt: skip
-def test_wrong_functions_get_a_clear_word(wrong: Any, words: str) -> None:
-    with pytest.raises(pibls.ProblemError, match=words):
-        wrong()
+def test_invalid_unknown_functions_are_rejected(call: Any, message: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=message):
+        call()
 
 
-def test_a_function_that_nothing_fixes_is_told() -> None:
-    """Both values given and no flux: k = (C - x)/u' for any C."""
+def test_undetermined_function_is_reported() -> None:
+    """With both boundary values and no flux given, k = (C - x)/u' for any C."""
     u, k = sp.Function("u")(x), Field("k", (0, 1), positive=True, start=1.0)
     ends = [pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1, on=sp.Eq(x, 1))]
     problem = Problem(pibls.Interval(x, 0, 1), [sp.Derivative(k(x) * u.diff(x), x) + 1], ends, k.parameters)
@@ -200,23 +202,23 @@ def test_a_function_that_nothing_fixes_is_told() -> None:
     assert "k is poorly determined" in str(found.identifiable)
 
 
-def test_roughness_is_that_of_the_function() -> None:
-    """∫|∇²f|² over the unit of the ranges."""
+def test_roughness_matrix_agrees_with_exact_integral() -> None:
+    """∫|∇²f|² over the ranges scaled to the unit square."""
     f = Field("f", [(0, 2), (1, 4)], degree=4)
     rng = np.random.default_rng(0)
     coefficients = rng.standard_normal(len(f.symbols))
     expression = f(x, y).subs(dict(zip(f.symbols, coefficients, strict=True)))
     scaled = expression.subs({x: 2 * x, y: 1 + 3 * y}, simultaneous=True)
     square = scaled.diff(x, 2) ** 2 + 2 * scaled.diff(x, y) ** 2 + scaled.diff(y, 2) ** 2
-    want = float(sp.integrate(sp.integrate(sp.expand(square), (x, 0, 1)), (y, 0, 1)))
-    assert float(np.sum((f.roughness_matrix @ coefficients) ** 2)) == pytest.approx(want, rel=1e-9)
+    expected = float(sp.integrate(sp.integrate(sp.expand(square), (x, 0, 1)), (y, 0, 1)))
+    assert float(np.sum((f.roughness_matrix @ coefficients) ** 2)) == pytest.approx(expected, rel=1e-9)
     at = rng.random((5, 2)) * [2, 3] + [0, 1]
     table = f.basis_values(list(at.T)) @ coefficients
     assert table == pytest.approx([float(expression.subs({x: a, y: b})) for a, b in at], rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("call", "message"),
     [
         (lambda: Field("f", (1, 0)), "Field\\(ranges\\)"),
         (lambda: Field("f", (0, 1), degree=40), "from 1 to 15"),
@@ -224,12 +226,12 @@ def test_roughness_is_that_of_the_function() -> None:
         (lambda: Field("f", (0, 1))(x, y), "1 argument"),
     ],
 )
-def test_wrong_fields_get_a_clear_word(wrong: Any, words: str) -> None:
-    with pytest.raises(pibls.ProblemError, match=words):
-        wrong()
+def test_invalid_fields_are_rejected(call: Any, message: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=message):
+        call()
 
 
-def test_a_robust_loss_is_refused_beside_a_function() -> None:
+def test_robust_loss_with_an_unknown_function_is_rejected() -> None:
     u, f = sp.Function("u")(x), Field("f", (0, 1))
     problem = Problem(pibls.Interval(x, 0, 1), [u.diff(x, 2) + f(x)], [pibls.Dirichlet(u, 0)], f.parameters)
     with pytest.raises(pibls.ProblemError, match="'linear' if a function is unknown"):

@@ -1,4 +1,4 @@
-"""Files of others, and what reading them takes of memory."""
+"""Files of other formats are rejected without executing code and without allocating much memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.test_damaged_files import forge, parts_of
 # --- memory ---------------------------------------------------------------------------------------
 
 
-def peak_of_refusal(path: Path) -> int:
+def peak_memory_of_rejection(path: Path) -> int:
     tracemalloc.start()
     try:
         with pytest.raises(pibls.ProblemError):
@@ -36,39 +36,39 @@ def peak_of_refusal(path: Path) -> int:
 def test_oversized_arrays_are_not_allocated(file: Path, shape: list[int]) -> None:
     header, arrays = parts_of(file)
     header["arrays"][0] = shape
-    assert peak_of_refusal(forge(file, header, arrays)) < 2_000_000
+    assert peak_memory_of_rejection(forge(file, header, arrays)) < 2_000_000
 
 
-def test_many_arrays_that_together_are_too_large_are_not_allocated(file: Path) -> None:
+def test_many_arrays_of_too_large_total_size_are_not_allocated(file: Path) -> None:
     header, arrays = parts_of(file)
     header["arrays"] += [[64, 64]] * 1000
-    assert peak_of_refusal(forge(file, header, arrays)) < 2_000_000
+    assert peak_memory_of_rejection(forge(file, header, arrays)) < 2_000_000
 
 
-def test_a_giant_file_is_not_read(file: Path) -> None:
-    os.truncate(file, MAX_FILE + 1)  # it takes no room on disk
-    assert peak_of_refusal(file) < 1_000_000
+def test_oversized_file_is_not_read(file: Path) -> None:
+    os.truncate(file, MAX_FILE + 1)  # a sparse file
+    assert peak_memory_of_rejection(file) < 1_000_000
 
 
-def test_a_long_foreign_file_is_not_read(tmp_path: Path) -> None:
+def test_large_foreign_file_is_not_read(tmp_path: Path) -> None:
     foreign = tmp_path / "foreign"
     foreign.write_bytes(b"\0")
     os.truncate(foreign, MAX_FILE // 2)
-    assert peak_of_refusal(foreign) < 1_000_000
+    assert peak_memory_of_rejection(foreign) < 1_000_000
 
 
-def test_a_header_that_claims_the_whole_file_is_bounded(file: Path) -> None:
+def test_header_length_is_bounded(file: Path) -> None:
     data = HEADER_START.pack(SIGNATURE, VERSION, 2**40)
     file.write_bytes(data)
     os.truncate(file, MAX_FILE // 2)
-    assert peak_of_refusal(file) < 1_000_000
+    assert peak_memory_of_rejection(file) < 1_000_000
 
 
 # --- foreign files --------------------------------------------------------------------------------
 
 
 class Payload:
-    """What a pickle would do when it is opened."""
+    """An object whose unpickling creates the file `marker`."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -99,35 +99,35 @@ def npy(array: Any) -> bytes:
 
 def test_nothing_is_executed(file: Path, tmp_path: Path) -> None:
     marker = tmp_path / "touched"
-    bomb = pickle.dumps(Payload(marker))
+    payload = pickle.dumps(Payload(marker))
     objects = np.array([Payload(marker)], dtype=object)
     header, arrays = parts_of(file)
     good = file.read_bytes()
-    attempts = [
-        bomb,
+    contents = [
+        payload,
         pickle.dumps(Payload(marker), protocol=0),
         pickle.dumps(Payload(marker), protocol=2),
         npy(objects),
         npz(a=objects),
-        zipped(data=bomb, **{"archive/data.pkl": bomb}),
-        SIGNATURE + bomb,
-        good + bomb,
-        good[: HEADER_START.size] + bomb,
+        zipped(data=payload, **{"archive/data.pkl": payload}),
+        SIGNATURE + payload,
+        good + payload,
+        good[: HEADER_START.size] + payload,
     ]
-    for data in attempts:
+    for data in contents:
         file.write_bytes(data)
         with pytest.raises(pibls.ProblemError):
             pibls.load(file)
-    for forged in (bomb, json.dumps({**header, "problem": bomb.decode("latin-1")}).encode()):
+    for forged in (payload, json.dumps({**header, "problem": payload.decode("latin-1")}).encode()):
         forge(file, forged, arrays)
         with pytest.raises(pibls.ProblemError):
             pibls.load(file)
-    # As an array it is but numbers.
-    numbers = bomb[: len(arrays)] + arrays[len(bomb) :]
+    # Inside an array the payload is only numbers.
+    numbers = payload[: len(arrays)] + arrays[len(payload) :]
     assert pibls.load(forge(file, header, numbers)).coefficients.shape == small_solution().coefficients.shape
     assert not marker.exists()
-    pickle.loads(bomb)
-    assert marker.exists(), "the payload works where it is let"
+    pickle.loads(payload)
+    assert marker.exists(), "the payload works when it is unpickled"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_nothing_is_executed(file: Path, tmp_path: Path) -> None:
     ],
     ids=range(10),
 )
-def test_a_foreign_file_is_named(tmp_path: Path, data: bytes, kind: str) -> None:
+def test_format_of_a_foreign_file_is_named(tmp_path: Path, data: bytes, kind: str) -> None:
     path = tmp_path / "foreign.pibls"
     path.write_bytes(data)
     match = rf"foreign.pibls: expected a solution file of pibls, got {kind}"
@@ -154,7 +154,7 @@ def test_a_foreign_file_is_named(tmp_path: Path, data: bytes, kind: str) -> None
         pibls.load(path)
 
 
-def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_unreadable_paths_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(
         pibls.ProblemError, match=r"nothing.pibls: expected a file that can be read, got No such"
     ):
@@ -169,7 +169,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
+def test_pipe_is_rejected_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(pibls.ProblemError, match="a folder or device"):
         pibls.load(tmp_path / "pipe")

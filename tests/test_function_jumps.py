@@ -1,4 +1,4 @@
-"""Python functions that jump or bend: located, window ends there, honest where they cannot be located."""
+"""Jumps and kinks of Python functions: located by sampling, used as window ends, reported if not located."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def response(pulses: Sequence[Pulse], c: float, s: Any) -> Any:
                for A, a, b in pulses)  # fmt: skip
 
 
-def places(pulses: Sequence[Pulse], end: float, count: int) -> Any:
-    """Times in each stretch between jumps, and close to them."""
+def sample_times(pulses: Sequence[Pulse], end: float, count: int) -> Any:
+    """Return times in each interval between jumps, refined towards its start."""
     edges = np.unique([0.0, end, *(v for _, a, b in pulses for v in (a, b))])
     inner = edges[:-1, None] + np.diff(edges)[:, None] * np.linspace(0, 1, count) ** 2
     return np.unique(inner.clip(0, end))
 
 
-def check(solution: pibls.Solution, error: float, size: float, resolution: float) -> None:
-    """The estimate is not below a tenth of the error, but for what rounding of the jump times makes of it."""
+def check_error(solution: pibls.Solution, error: float, size: float, rounding: float) -> None:
+    """Assert error <= 10 estimate and error <= tol size, up to the effect of rounded jump times."""
     assert solution.converged, solution.message
-    assert error <= 10.0 * solution.error.max + resolution
-    assert error <= solution.tol * size + resolution
+    assert error <= 10.0 * solution.error.max + rounding
+    assert error <= solution.tol * size + rounding
 
 
-def some_schedule(rng: np.random.Generator, end: float = 20.0) -> list[Pulse]:
+def random_schedule(rng: np.random.Generator, end: float = 20.0) -> list[Pulse]:
     pulses = []
     for _ in range(int(rng.integers(1, 5))):
         width = end * 10 ** rng.uniform(-3.0, -0.4)
@@ -58,23 +58,25 @@ def some_schedule(rng: np.random.Generator, end: float = 20.0) -> list[Pulse]:
     return pulses
 
 
-def some(rng: np.random.Generator, low: float, high: float) -> float:
-    """10 to a power between those."""
+def random_power_of_ten(rng: np.random.Generator, low: float, high: float) -> float:
+    """Return 10 to a random power between ``low`` and ``high``."""
     return float(10.0 ** rng.uniform(low, high))
 
 
-def scalar(pulses: list[Pulse], c: float, tol: float, begun: float) -> None:
+def check_scalar(pulses: list[Pulse], c: float, tol: float, initial: float) -> None:
     end = 20.0
     equation = sp.Eq(u.diff(t), -c * u + pibls.known(schedule(pulses), t))
-    problem = pibls.Problem(pibls.Interval(t, 0, end), [equation], [pibls.Initial(u, begun)])
+    problem = pibls.Problem(pibls.Interval(t, 0, end), [equation], [pibls.Initial(u, initial)])
     solution = pibls.solve(problem, tol=tol)
-    s = places(pulses, end, 40)
-    exact = begun * np.exp(-c * s) + response(pulses, c, s)
+    s = sample_times(pulses, end, 40)
+    exact = initial * np.exp(-c * s) + response(pulses, c, s)
     size, total = float(np.abs(exact).max()), sum(abs(A) for A, _, _ in pulses)
-    check(solution, float(np.abs(solution(s) - exact).max()), size, 4e-16 * (size + total * (end + 1 / c)))
+    check_error(
+        solution, float(np.abs(solution(s) - exact).max()), size, 4e-16 * (size + total * (end + 1 / c))
+    )
 
 
-def system(pulses: list[Pulse], c: float, d: float, tol: float) -> None:
+def check_system(pulses: list[Pulse], c: float, d: float, tol: float) -> None:
     end, f = 20.0, schedule(pulses)
     A = np.array([[-c, 0.5 * c], [0.3 * d, -d]])
     equations = [
@@ -83,7 +85,7 @@ def system(pulses: list[Pulse], c: float, d: float, tol: float) -> None:
     ]
     conditions = [pibls.Initial(u, 0), pibls.Initial(w, 1)]
     solution = pibls.solve(pibls.Problem(pibls.Interval(t, 0, end), equations, conditions), tol=tol)
-    s = places(pulses, end, 8)
+    s = sample_times(pulses, end, 8)
     exact, state = [np.array([0.0, 1.0])], np.array([0.0, 1.0])
     for a, b in pairwise(s):
         M = np.zeros((3, 3))
@@ -94,12 +96,12 @@ def system(pulses: list[Pulse], c: float, d: float, tol: float) -> None:
     for unknown, values in zip((u, w), np.array(exact).T, strict=True):
         size = float(np.abs(values).max())
         error = float(np.abs(solution[unknown](s) - values).max())
-        slack = 4e-15 * (size + total * (end + 1 / c))  # expm multiplies roundings over all stretches
+        slack = 4e-15 * (size + total * (end + 1 / c))  # expm accumulates rounding errors over all intervals
         assert solution.converged, solution.message
         assert error <= 10.0 * solution[unknown].error.max + slack
 
 
-def field(pulses: list[Pulse], k: float, tol: float, kind: str) -> None:
+def check_field(pulses: list[Pulse], k: float, tol: float, kind: str) -> None:
     """u_t = k u_xx + f(t) sin πx, or u = ∫f as boundary value and solution."""
     end, f = 1.0, schedule(pulses)
 
@@ -115,41 +117,56 @@ def field(pulses: list[Pulse], k: float, tol: float, kind: str) -> None:
         [pibls.Dirichlet(p, 0 if kind == "source" else integrated), pibls.Initial(p, 0)],
     )
     solution = pibls.solve(problem, tol=tol)
-    X, S = np.meshgrid(np.linspace(0, 1, 21), places(pulses, end, 12))
+    X, S = np.meshgrid(np.linspace(0, 1, 21), sample_times(pulses, end, 12))
     exact = integrated(X, S)
     if kind == "source":
         exact = response(pulses, k * np.pi**2, S) * np.sin(np.pi * X)
     size, total = float(np.abs(exact).max()), sum(abs(A) for A, _, _ in pulses)
-    check(solution, float(np.abs(solution(X, S) - exact).max()), size, 4e-15 * (size + total))
+    check_error(solution, float(np.abs(solution(X, S) - exact).max()), size, 4e-15 * (size + total))
 
 
-def some_scalar(seed: int) -> None:
+def check_random_scalar(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    begun = float(rng.choice([0.0, 1.0, -0.3]))
-    scalar(some_schedule(rng), some(rng, -1.0, 1.5), some(rng, -10.0, -2.0), begun)
+    initial = float(rng.choice([0.0, 1.0, -0.3]))
+    check_scalar(
+        random_schedule(rng),
+        random_power_of_ten(rng, -1.0, 1.5),
+        random_power_of_ten(rng, -10.0, -2.0),
+        initial,
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_some_schedules(seed: int) -> None:
-    some_scalar(seed)
+def test_random_schedules(seed: int) -> None:
+    check_random_scalar(seed)
 
 
 @pytest.mark.parametrize("seed", range(100, 400))
 def test_hundreds_of_schedules(seed: int) -> None:
-    some_scalar(seed)
+    check_random_scalar(seed)
 
 
 @pytest.mark.parametrize("seed", range(150))
 def test_hundreds_of_schedules_of_systems(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    system(some_schedule(rng), some(rng, -1.0, 1.5), some(rng, -1.0, 1.5), some(rng, -10.0, -2.0))
+    check_system(
+        random_schedule(rng),
+        random_power_of_ten(rng, -1.0, 1.5),
+        random_power_of_ten(rng, -1.0, 1.5),
+        random_power_of_ten(rng, -10.0, -2.0),
+    )
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_many_schedules_of_fields(seed: int) -> None:
     rng = np.random.default_rng(seed)
     kind = str(rng.choice(["source", "boundary"]))
-    field(some_schedule(rng, 1.0), some(rng, -2.0, 0.0), some(rng, -8.0, -2.0), kind)
+    check_field(
+        random_schedule(rng, 1.0),
+        random_power_of_ten(rng, -2.0, 0.0),
+        random_power_of_ten(rng, -8.0, -2.0),
+        kind,
+    )
 
 
 @pytest.mark.parametrize("c", [0.1, 10.0])
@@ -164,16 +181,16 @@ def test_many_schedules_of_fields(seed: int) -> None:
         [(1.0, 18.0, 20.0)],
         [(1.0, 18.0, 19.999999)],
         [(1.0, 18.0, 20.0 - 1e-12)],
-        [(0.018, 1.77e-6, 0.654), (-1.0, 0.0, 2.0)],  # two in one interval of samples
+        [(0.018, 1.77e-6, 0.654), (-1.0, 0.0, 2.0)],  # two jumps in one sampling interval
         [(-0.02, 7.6e-10, 6.5), (0.54, 5.2e-5, 1.7)],
-        [(-0.54, 1.12e-4, 0.63), (-2.4, 5.04e-4, 2.0)],  # one hides the other
+        [(-0.54, 1.12e-4, 0.63), (-2.4, 5.04e-4, 2.0)],  # one jump masks the other
         [(-1.47, 3.6e-12, 0.2), (-0.28, 8.56e-5, 0.03)],
         [(0.5, 17.0, 19.99999), (1.0, 18.0, 19.9999999), (-2.0, 19.0, 20.0)],
     ],
 )
-def test_jumps_beside_the_ends(pulses: list[Pulse], c: float) -> None:
-    for tol, begun in ((1e-10, 0.0), (1e-3, 1.0)):
-        scalar(pulses, c, tol, begun)
+def test_jumps_close_to_the_ends(pulses: list[Pulse], c: float) -> None:
+    for tol, initial in ((1e-10, 0.0), (1e-3, 1.0)):
+        check_scalar(pulses, c, tol, initial)
 
 
 @pytest.mark.parametrize(
@@ -181,16 +198,16 @@ def test_jumps_beside_the_ends(pulses: list[Pulse], c: float) -> None:
     [(4.174485226364561, 4.97043950617907, 1.3287163620519618, 1e-10), (3.21, 4.87, 0.5, 1e-2)],
 )
 def test_one_pulse(a: float, b: float, c: float, tol: float) -> None:
-    scalar([(1.0, a, b)], c, tol, 0.0)
+    check_scalar([(1.0, a, b)], c, tol, 0.0)
 
 
-def test_a_system_and_fields() -> None:
-    system([(2.0, 3.1, 3.3), (-1.0, 3.2, 9.0)], 1.3, 0.4, 1e-8)
+def test_jumps_in_a_system_and_in_fields() -> None:
+    check_system([(2.0, 3.1, 3.3), (-1.0, 3.2, 9.0)], 1.3, 0.4, 1e-8)
     for kind in ("source", "boundary"):
-        field([(1.0, 0.2137, 0.2191), (-0.5, 0.6, 0.83)], 0.1, 1e-6, kind)
+        check_field([(1.0, 0.2137, 0.2191), (-0.5, 0.6, 0.83)], 0.1, 1e-6, kind)
 
 
-def test_window_ends_are_at_the_jumps_and_the_summary_says_so() -> None:
+def test_time_windows_end_at_jumps_and_the_summary_reports_them() -> None:
     heater = schedule([(1.0, 4.2, 5.3)])
     equation = sp.Eq(u.diff(t), -u + pibls.known(heater, t))
     solution = pibls.solve(pibls.Problem(pibls.Interval(t, 0, 20), [equation], [pibls.Initial(u, 0)]))
@@ -219,7 +236,7 @@ def test_jumps_that_cannot_be_located_give_no_estimate(f: Callable[[Any], Any], 
     equation = sp.Eq(u.diff(t), -u + pibls.known(f, t))
     problem = pibls.Problem(pibls.Interval(t, 0, 1), [equation], [pibls.Initial(u, 0)])
     with pytest.warns(
-        pibls.ConvergenceWarning, match="could not be located.*breaks=.*or write it as a Piece"
+        pibls.ConvergenceWarning, match="could not be located.*breaks=.*or write the function as a Piece"
     ):
         solution = pibls.solve(problem, tol=tol)
     assert solution.status is pibls.Status.DISCONTINUOUS_DATA
@@ -227,36 +244,37 @@ def test_jumps_that_cannot_be_located_give_no_estimate(f: Callable[[Any], Any], 
     assert solution.error.max == np.inf
 
 
-def test_of_an_evolution_that_stops_at_a_jump_the_reason_is_the_jump() -> None:
+def test_reason_to_stop_at_a_jump() -> None:
     from pibls.adaptive.evolutions.data_monitor import reason_to_stop
     from pibls.adaptive.validation.context import ValidationContext
     from pibls.problem.forms.compilation import compile_problem
 
-    def blink(s: Any) -> Any:
+    def short_pulse(s: Any) -> Any:
         return np.where((s > 0.5) & (s < 0.50001), 1.0, 0.0)
 
     problem = pibls.Problem(
-        pibls.Interval(t, 0, 1), [sp.Eq(u.diff(t), -u + pibls.known(blink, t))], [pibls.Initial(u, 0)]
+        pibls.Interval(t, 0, 1), [sp.Eq(u.diff(t), -u + pibls.known(short_pulse, t))], [pibls.Initial(u, 0)]
     )
     context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8)
     assert reason_to_stop(context, 0.5, "short") == (
-        "the Python function blink jumps there; give the location with breaks=, or write it as a Piecewise"
+        "the Python function short_pulse jumps there; give the location with breaks=, "
+        "or write it as a Piecewise"
     )
     assert reason_to_stop(context, 0.3, "short") == "short"
 
 
-def test_a_blow_up_says_what_it_may_be_and_measures_by_the_largest_value() -> None:
+def test_blow_up_message_and_relative_error() -> None:
     problem = pibls.Problem(pibls.Interval(t, 0, 2), [sp.Eq(u.diff(t), u**2)], [pibls.Initial(u, 1)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
         solution = pibls.solve(problem)
     assert solution.status is pibls.Status.INCOMPLETE
     assert "the solution may blow up, or the equation may be singular there" in solution.message
-    share = float(solution.message.split("(")[-2].split(" of max|u|")[0])
-    assert share < 0.1
+    relative = float(solution.message.split("(")[-2].split(" of max|u|")[0])
+    assert relative < 0.1
 
 
-def found(f: Callable[[Any], Any], low: float = 0.0, high: float = 1.0) -> Jumps:
+def located_jumps(f: Callable[[Any], Any], low: float = 0.0, high: float = 1.0) -> Jumps:
     with np.errstate(all="ignore"):
         return find_jumps(f, low, high)
 
@@ -275,10 +293,10 @@ def found(f: Callable[[Any], Any], low: float = 0.0, high: float = 1.0) -> Jumps
     ],
 )
 def test_smooth_functions_have_no_jumps(f: Callable[[Any], Any]) -> None:
-    assert found(f) == Jumps()
+    assert located_jumps(f) == Jumps()
 
 
-def test_jumps_are_located_to_the_last_digit() -> None:
+def test_jumps_are_located_to_rounding() -> None:
     rng = np.random.default_rng(0)
     for _ in range(60):
         low, length = float(rng.choice([0.0, -5.0, 1e3])), float(10 ** rng.uniform(-2, 3))
@@ -288,24 +306,24 @@ def test_jumps_are_located_to_the_last_digit() -> None:
         ]
         f, wave = schedule(pulses), rng.uniform(0, 60) / length
 
-        def waving(s: Any, f: Callable[[Any], Any] = f, wave: float = wave) -> Any:
+        def with_oscillation(s: Any, f: Callable[[Any], Any] = f, wave: float = wave) -> Any:
             return f(s) + np.sin(wave * s)
 
-        jumps = found(waving, low, low + length)
-        wanted = np.sort([v for _, a, b in pulses for v in (a, b) if v < low + length])
-        assert len(jumps.levels) == len(wanted)
-        assert np.all(np.abs(np.array(jumps.levels) - wanted) <= np.spacing(np.abs(wanted)))
+        jumps = located_jumps(with_oscillation, low, low + length)
+        expected = np.sort([v for _, a, b in pulses for v in (a, b) if v < low + length])
+        assert len(jumps.levels) == len(expected)
+        assert np.all(np.abs(np.array(jumps.levels) - expected) <= np.spacing(np.abs(expected)))
 
 
-def test_bends_of_a_table_and_small_jumps_are_located() -> None:
+def test_kinks_of_a_table_and_small_jumps_are_located() -> None:
     knots, values = np.linspace(0, 1, 21), np.random.default_rng(0).normal(size=21)
-    table = found(lambda s: np.interp(s, knots, values))
+    table = located_jumps(lambda s: np.interp(s, knots, values))
     assert np.allclose(table.levels, knots[1:-1], rtol=0, atol=1e-12)
     assert not any(table.heights)
-    small = found(lambda s: np.sin(20 * s) + 1e-6 * (s > 0.3))
+    small = located_jumps(lambda s: np.sin(20 * s) + 1e-6 * (s > 0.3))
     assert len(small.levels) == 1
     assert abs(small.levels[0] - 0.3) < 1e-15
-    burst = found(lambda s: 1.0 * (s > 0.3) * (s < 0.31) * (np.sin(6e3 * s + 1) > 0))
+    burst = located_jumps(lambda s: 1.0 * (s > 0.3) * (s < 0.31) * (np.sin(6e3 * s + 1) > 0))
     assert len(burst.levels) > 15
 
 
@@ -321,16 +339,16 @@ def test_functions_of_space_and_time_jump_on_planes() -> None:
     assert not moving.breaks
 
 
-def test_a_source_that_jumps_in_space() -> None:
+def test_source_with_jumps_in_space() -> None:
     v = sp.Function("v")(x)
     f = pibls.known(lambda a: 1.0 * (a > 0.3137) * (a < 0.71), x)
     solution = pibls.solve(
         pibls.Problem(pibls.Interval(x, 0, 1), [sp.Eq(v.diff(x, 2), f)], [pibls.Dirichlet(v, 0)])
     )
 
-    def twice(s: Any) -> Any:
+    def double_integral(s: Any) -> Any:
         return 0.5 * (np.clip(s - 0.3137, 0, None) ** 2 - np.clip(s - 0.71, 0, None) ** 2)
 
     s = np.linspace(0, 1, 1001)
     assert solution.converged
-    assert np.abs(solution(s) - (twice(s) - s * twice(1.0))).max() < 1e-14
+    assert np.abs(solution(s) - (double_integral(s) - s * double_integral(1.0))).max() < 1e-14

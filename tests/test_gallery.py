@@ -1,4 +1,4 @@
-"""Each file of the gallery: the true error keeps the tolerance and the estimate, in Python and in TOML."""
+"""Examples of the gallery: the true error is below tolerance and estimate, in Python and in TOML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GALLERY = Path(__file__).resolve().parents[1] / "docs" / "gallery"
 
 
 def _common() -> Any:
-    """docs/gallery/common.py, which is no package."""
+    """Import docs/gallery/common.py, which is not in a package."""
     spec = importlib.util.spec_from_file_location("gallery_common", GALLERY / "common.py")
     assert spec is not None
     assert spec.loader is not None
@@ -38,12 +38,12 @@ def solved(name: str) -> pibls.Solution:
     return solution
 
 
-def test_there_are_twenty() -> None:
+def test_gallery_has_at_least_twenty_examples() -> None:
     assert len(NAMES) >= 20
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_error(name: str) -> None:
+def test_error_is_below_tolerance_and_estimate(name: str) -> None:
     example, solution = common.example(name), solved(name)
     assert solution.converged, solution.message
     measured = common.true_error(example, solution)
@@ -52,16 +52,16 @@ def test_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if (GALLERY / f"{n}.toml").exists()])
-def test_problem_file(name: str) -> None:
-    """The same function within the tolerance: rounding may lead the search to another width."""
-    example, mine = common.example(name), solved(name)
+def test_problem_file_gives_the_same_solution(name: str) -> None:
+    """Equal within the tolerance: rounding may lead to another width."""
+    example, from_python = common.example(name), solved(name)
     file = read_problem(example.toml)
     assert file.tol == example.tol
-    other = pibls.solve(file.problem, **file.settings)
-    assert other.converged == mine.converged
+    from_file = pibls.solve(file.problem, **file.settings)
+    assert from_file.converged == from_python.converged
     points = common.fresh_points(example.problem, 200)
     for u in example.problem.unknowns:
-        a, b = mine[u](*points), other[str(u.func)](*points)
+        a, b = from_python[u](*points), from_file[str(u.func)](*points)
         np.testing.assert_allclose(b, a, rtol=0, atol=example.tol * np.max(np.abs(a)))
 
 

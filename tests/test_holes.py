@@ -1,4 +1,4 @@
-"""Functions around holes: derivatives, what is found of a domain, and what is solved with them."""
+"""Singular functions centred in holes: derivatives, detection of holes, and solutions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def laplacian(e: Any) -> Any:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_derivatives(spec: Annular) -> None:
+def test_derivatives_agree_with_finite_differences(spec: Annular) -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(0.5, 1.5, (30, 2))
     basis = spec.draw(np.zeros((2, 2)), rng)
@@ -54,14 +54,14 @@ def test_derivatives(spec: Annular) -> None:
 
 
 @pytest.mark.parametrize("spec", [s for s in SPECS if not s.depth], ids=str)
-def test_they_solve_their_equation(spec: Annular) -> None:
+def test_functions_solve_their_equation(spec: Annular) -> None:
     X = np.random.default_rng(1).uniform(0.5, 1.5, (30, 2))
     basis = spec.draw(np.zeros((2, 2)), np.random.default_rng(0))
     value, xx, yy = basis.jets(X, [(0, 0), (2, 0), (0, 2)])
     assert np.all(np.abs(xx + yy - spec.rate * abs(spec.rate) * value) < 1e-12 * np.abs(xx).max(axis=0))
 
 
-def found_in(domain: Any, equation: Any = None) -> HoleEnrichment:
+def enrichment_of(domain: Any, equation: Any = None) -> HoleEnrichment:
     equation = laplacian(u) if equation is None else equation
     problem = pibls.Problem(domain, [sp.Eq(equation, 0)], [pibls.Dirichlet(u, 0)])
     return holes_of(compile_problem(problem), domain)
@@ -69,67 +69,67 @@ def found_in(domain: Any, equation: Any = None) -> HoleEnrichment:
 
 def test_holes_of_differences_polygons_and_level_sets() -> None:
     disc = pibls.Disk((x, y), (0.3, 0.4), 0.1)
-    (hole,) = found_in(SQUARE - disc).holes
+    (hole,) = enrichment_of(SQUARE - disc).holes
     assert np.allclose(hole.centres, [(0.3, 0.4, 0.1)], atol=1e-6)
     corners = [(0, 0), (1, 0), (1, 1), (0, 1)]
     two = pibls.Polygon(
         (x, y), corners, holes=[[(0.2, 0.2), (0.4, 0.2), (0.4, 0.4)], [(0.6, 0.6), (0.8, 0.6), (0.7, 0.8)]]
     )
-    assert len(found_in(two).holes) == 2
+    assert len(enrichment_of(two).holes) == 2
     ring = pibls.Implicit((x**2 + y**2 - 1) * (x**2 + y**2 - sp.Rational(1, 5)), {x: (-2, 2), y: (-2, 2)})
-    assert len(found_in(ring).holes) == 1
-    assert not found_in(SQUARE)
-    assert not found_in(SQUARE - pibls.Disk((x, y), (0, 0), 0.3))  # a notch is no hole
+    assert len(enrichment_of(ring).holes) == 1
+    assert not enrichment_of(SQUARE)
+    assert not enrichment_of(SQUARE - pibls.Disk((x, y), (0, 0), 0.3))  # a notch is no hole
 
 
-def test_a_long_hole_has_several_centres() -> None:
+def test_elongated_hole_has_several_centres() -> None:
     slot = pibls.Ellipse((x, y), (0.5, 0.5), (0.3, 0.08), 0.4)
-    (hole,) = found_in(SQUARE - slot).holes
+    (hole,) = enrichment_of(SQUARE - slot).holes
     assert 3 < len(hole.centres) <= 12
     assert np.all(slot.contains(np.array(hole.centres)[:, :2]))
 
 
-def test_close_discs_have_more_orders_than_lonely_ones() -> None:
-    """Two discs of radius r, 0.02 r apart, mirror each other in points √(0.02) r from their rims."""
+def test_close_discs_have_slower_decay_than_isolated_ones() -> None:
+    """Two discs of radius r, 0.02 r apart, have images at a distance of √(0.02) r from their circles."""
     discs = [pibls.Disk((x, y), (a, 0.3), 0.1) for a in (0.3, 0.502)] + [pibls.Disk((x, y), (0.5, 0.75), 0.1)]
-    around = replace(found_in(SQUARE - discs[0] - discs[1] - discs[2]), efolds=12.0)
-    close, _, lonely = (hole.decays[0] for hole in around.holes)
+    enrichment = replace(enrichment_of(SQUARE - discs[0] - discs[1] - discs[2]), efolds=12.0)
+    close, _, isolated = (hole.decays[0] for hole in enrichment.holes)
     assert 0.84 < close < 0.89
-    assert lonely < 0.4
+    assert isolated < 0.4
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_long_holes(seed: int) -> None:
-    """Circles all along an ellipse of 4 : 1; by the maximum principle the error is what the rims leave."""
+def test_laplace_with_elongated_holes(seed: int) -> None:
+    """An ellipse of 4 : 1; by the maximum principle the error is largest on the boundary."""
     slots = [pibls.Ellipse((x, y), (0.35, 0.35), (0.24, 0.06), 0.4), pibls.Disk((x, y), (0.7, 0.75), 0.12)]
     conditions = [pibls.Dirichlet(u, 1, on=slot) for slot in slots]
     domain = SQUARE - slots[0] - slots[1]
     problem = pibls.Problem(domain, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, 0), *conditions])
     solution = pibls.solve(problem, tol=1e-5, seed=seed)
-    rim = domain.boundary(5000, np.random.default_rng(0))
-    wanted = np.array([any(owner is slot for slot in slots) for owner in rim.owners], dtype=float)
+    boundary = domain.boundary(5000, np.random.default_rng(0))
+    expected = np.array([any(owner is slot for slot in slots) for owner in boundary.owners], dtype=float)
     assert solution.converged
-    assert np.abs(solution(*rim.points.T) - wanted).max() <= solution.error.max
+    assert np.abs(solution(*boundary.points.T) - expected).max() <= solution.error.max
 
 
-def test_images_lie_outside() -> None:
+def test_image_centres_are_outside_the_domain() -> None:
     domain = SQUARE - pibls.Disk((x, y), (0.15, 0.2), 0.1)
-    images = found_in(domain).images
+    images = enrichment_of(domain).images
     centres = {(round(i.centre[0], 6), round(i.centre[1], 6)) for i in images}
     assert centres == {(-0.15, 0.2), (0.15, -0.2), (-0.15, -0.2)}
 
 
-def test_bessel_functions_where_the_equation_asks_for_them() -> None:
+def test_functions_match_the_equation() -> None:
     domain = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.2)
-    assert found_in(domain, laplacian(u) - 9 * u).kind.rate == 3.0
-    assert found_in(domain, laplacian(u) + 4 * u).kind.rate == -2.0
-    assert found_in(domain, laplacian(u)).kind.depth == 0
-    assert found_in(domain, laplacian(laplacian(u))).kind.depth == 1
-    assert not found_in(domain, laplacian(u) + u.diff(x) - x * u)  # cells do it
+    assert enrichment_of(domain, laplacian(u) - 9 * u).kind.rate == 3.0
+    assert enrichment_of(domain, laplacian(u) + 4 * u).kind.rate == -2.0
+    assert enrichment_of(domain, laplacian(u)).kind.depth == 0
+    assert enrichment_of(domain, laplacian(laplacian(u))).kind.depth == 1
+    assert not enrichment_of(domain, laplacian(u) + u.diff(x) - x * u)  # solved by cells
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_two_discs_in_a_disc(seed: int, tmp_path: Path) -> None:
+def test_laplace_between_eccentric_circles(seed: int, tmp_path: Path) -> None:
     """Between eccentric circles the solution of Δu = 0 is the logarithm of a ratio of distances."""
     inner = pibls.Disk((x, y), (0.4, 0), 0.3)
     domain = pibls.Disk((x, y), (0, 0), 1) - inner
@@ -137,9 +137,9 @@ def test_two_discs_in_a_disc(seed: int, tmp_path: Path) -> None:
     a = float(sp.nsolve((0.7 - x) / (1 / x - 0.7) - (x - 0.1) / (1 / x - 0.1), x, 0.45))
     exact = sp.log((x - a) ** 2 + y**2) - sp.log((x - 1 / a) ** 2 + y**2)
     level = float(exact.subs({x: 0.7, y: 0}))
-    rim = float(exact.subs({x: 1, y: 0}))
+    outer = float(exact.subs({x: 1, y: 0}))
     problem = pibls.Problem(
-        domain, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, level, on=inner), pibls.Dirichlet(u, rim)]
+        domain, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, level, on=inner), pibls.Dirichlet(u, outer)]
     )
     solution = pibls.solve(problem, seed=seed)
     X = domain.interior(500, np.random.default_rng(3))
@@ -150,8 +150,8 @@ def test_two_discs_in_a_disc(seed: int, tmp_path: Path) -> None:
     assert np.array_equal(pibls.load(tmp_path / "rings.pibls")(*X.T), solution(*X.T))
 
 
-def test_kirsch() -> None:
-    """A free hole in a plate under tension: three times the stress at its side."""
+def test_kirsch_plate_with_a_hole() -> None:
+    """A traction-free hole in a plate under tension: stress concentration factor 3."""
     hole = pibls.Disk((x, y), (0, 0), 1)
     domain = pibls.Box({x: (-3, 3), y: (-3, 3)}) - hole
     nu = sp.Rational(3, 10)
@@ -191,14 +191,16 @@ def test_kirsch() -> None:
 
 
 def test_unknowns_of_very_different_size() -> None:
-    """1e-6 beside 1e5, coupled by factors of 1e10: each is right to its own size."""
+    """Sizes 1e-6 and 1e5, coupled by factors of 1e10: each error is small relative to its own size."""
     domain = pibls.Disk((x, y), (0, 0), 1) - pibls.Disk((x, y), (0, 0.3), 0.25)
     exact = {u: 1e-6 * sp.sin(x + y), v: 1e5 * (2 + x * y + sp.cos(y))}
 
-    def both(a: Any, b: Any) -> list[Any]:
+    def operators(a: Any, b: Any) -> list[Any]:
         return [laplacian(a) - 1e-11 * b, laplacian(b) - b + 1e10 * a.diff(x)]
 
-    equations = [sp.Eq(one, other) for one, other in zip(both(u, v), both(*exact.values()), strict=True)]
+    equations = [
+        sp.Eq(one, other) for one, other in zip(operators(u, v), operators(*exact.values()), strict=True)
+    ]
     problem = pibls.Problem(domain, equations, [pibls.Dirichlet(w, e) for w, e in exact.items()])
     solution = pibls.solve(problem, time_limit=60)
     X = domain.interior(300, np.random.default_rng(0))
@@ -208,15 +210,15 @@ def test_unknowns_of_very_different_size() -> None:
         assert np.abs(solution[w](*X.T) - values).max() < 1e-9 * np.abs(values).max()
 
 
-def test_points_of_the_rim_are_its_own() -> None:
+def test_enrichment_points_are_on_the_hole_and_in_the_domain() -> None:
     domain = SQUARE - pibls.Disk((x, y), (0.3, 0.4), 0.1)
-    around = replace(found_in(domain), efolds=16.0)
-    rim = around.holes[0].boundary_points(30)
-    assert np.allclose(np.hypot(rim.points[:, 0] - 0.3, rim.points[:, 1] - 0.4), 0.1)
-    inner = around.domain_points(domain)
+    enrichment = replace(enrichment_of(domain), efolds=16.0)
+    circle = enrichment.holes[0].boundary_points(30)
+    assert np.allclose(np.hypot(circle.points[:, 0] - 0.3, circle.points[:, 1] - 0.4), 0.1)
+    inner = enrichment.domain_points(domain)
     assert len(inner) > 20
     assert np.all(domain.contains(inner))
-    sizes = [sum(f.size for f in around.functions(share)) for share in (0.25, 0.5, 1.0)]
+    sizes = [sum(f.size for f in enrichment.functions(fraction)) for fraction in (0.25, 0.5, 1.0)]
     assert all(a < b for a, b in pairwise(sizes))
 
 
@@ -230,11 +232,11 @@ def test_clipped_bounds_of_a_cut_cell() -> None:
     assert np.array_equal(clipped_bounds(SQUARE, cell), cell)
 
 
-def test_a_joint_on_both_sides_of_a_hole() -> None:
-    """Each part of a face that a hole divides has points and polynomials of its own."""
+def test_shared_face_divided_by_a_hole() -> None:
+    """Each part of a face divided by a hole has its own points and polynomials."""
     domain = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.2)
-    (joint,) = CellTree.grid(np.array([[0.0, 1.0], [0.0, 1.0]]), (2, 1)).shared_faces()
-    (found,) = couple_faces([FaceSpec(joint, (Trace(0, 0), Trace(0, 1)), (64, 64), 1.0)], domain.contains)
+    (face,) = CellTree.grid(np.array([[0.0, 1.0], [0.0, 1.0]]), (2, 1)).shared_faces()
+    (found,) = couple_faces([FaceSpec(face, (Trace(0, 0), Trace(0, 1)), (64, 64), 1.0)], domain.contains)
     low = found.points[:, 1] < 0.5
     assert np.isclose(found.points[low, 1].max(), 0.3, atol=1e-5)
     assert np.isclose(found.points[~low, 1].min(), 0.7, atol=1e-5)
@@ -243,8 +245,8 @@ def test_a_joint_on_both_sides_of_a_hole() -> None:
     assert not found.polynomials[~low, :half].any()
 
 
-def test_a_narrow_gap_with_flow_through_it() -> None:
-    """No function around the hole solves this equation: cells, framed by the domain, do."""
+def test_advection_through_a_narrow_gap() -> None:
+    """No singular function solves this equation: cells clipped to the domain are used."""
     hole = pibls.Disk((x, y), (0.45, 0), 0.5)
     domain = pibls.Disk((x, y), (0, 0), 1) - hole
     exact = sp.log((x - sp.Rational(2, 5)) ** 2 + y**2) / (1 + y / 3)
@@ -261,13 +263,13 @@ def test_a_narrow_gap_with_flow_through_it() -> None:
     assert error <= solution.error.max
 
 
-def test_a_real_and_an_imaginary_part_share_bessel_functions() -> None:
-    """H₀(kϱ) around a hole, sides that absorb: conditions tie the two, their equations are one."""
+def test_real_and_imaginary_parts_share_bessel_functions() -> None:
+    """H₀(kϱ) around a hole with absorbing sides: coupled by conditions, equal equations."""
     k, hole = 4, pibls.Disk((x, y), center=(0, 0), radius=0.3)
     box = pibls.Box({x: (-1, 1), y: (-1, 1)})
     r, s = sp.Function("r")(x, y), sp.Function("s")(x, y)
-    away = k * sp.sqrt((x - sp.Rational(1, 10)) ** 2 + y**2)
-    real, imaginary = sp.besselj(0, away), sp.bessely(0, away)
+    argument = k * sp.sqrt((x - sp.Rational(1, 10)) ** 2 + y**2)
+    real, imaginary = sp.besselj(0, argument), sp.bessely(0, argument)
     conditions: list[Any] = [pibls.Dirichlet(r, real, on=hole), pibls.Dirichlet(s, imaginary, on=hole)]
     for c, side in ((x, -1), (x, 1), (y, -1), (y, 1)):
         first, second = side * real.diff(c) + k * imaginary, side * imaginary.diff(c) - k * real
@@ -280,9 +282,9 @@ def test_a_real_and_an_imaginary_part_share_bessel_functions() -> None:
     assert holes_of(compile_problem(problem), problem.domain).kind.rate == -k
     solution = pibls.solve(problem, tol=1e-4)
     X = problem.domain.interior(300, np.random.default_rng(2)).T
-    wanted = sp.lambdify((x, y), imaginary, ["scipy", "numpy"])(*X)
-    assert np.abs(solution[s](*X) - wanted).max() <= solution[s].error.max < 1e-4
+    expected = sp.lambdify((x, y), imaginary, ["scipy", "numpy"])(*X)
+    assert np.abs(solution[s](*X) - expected).max() <= solution[s].error.max < 1e-4
     assert not solution.space.as_cells
-    # Of different equations there is no common list.
+    # Different equations have no common singular functions.
     other = pibls.Problem(box - hole, [equations[0], equations[1] - s], conditions)
     assert not holes_of(compile_problem(other), other.domain)

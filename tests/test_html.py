@@ -1,4 +1,4 @@
-"""What a notebook shows of problems and solutions."""
+"""HTML representations of problems and solutions in notebooks."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ U = sp.Function("u")
 SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
 
 
-class Balanced(HTMLParser):
-    """Raises unless every tag is closed in its turn."""
+class TagChecker(HTMLParser):
+    """Parser that fails unless all tags are balanced."""
 
     VOID = ("img", "br")
 
@@ -47,38 +47,38 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
-def checked(html: str) -> str:
-    parser = Balanced()
+def assert_balanced(html: str) -> str:
+    parser = TagChecker()
     parser.feed(html)
     parser.close()
     assert not parser.open
     return html
 
 
-def math(html: str) -> list[str]:
-    """The formulas of a page."""
+def formulas_in(html: str) -> list[str]:
+    """Return the LaTeX formulas of an HTML text."""
     return [unescape(a or b) for a, b in re.findall(r"\$\$(.+?)\$\$|\$(.+?)\$", html)]
 
 
-def drawing(html: str) -> ET.Element:
-    """The sketch, as XML."""
+def svg_of(html: str) -> ET.Element:
+    """Return the SVG drawing as an XML element."""
     return ET.fromstring(html[html.index("<svg") : html.index("</svg>") + 6])
 
 
 def labels(html: str) -> list[str]:
-    return [e.text or "" for e in drawing(html).iter() if e.tag.endswith("text")]
+    return [e.text or "" for e in svg_of(html).iter() if e.tag.endswith("text")]
 
 
-def shown(domain: Any, *conditions: Any, equation: Any = None) -> str:
+def problem_html(domain: Any, *conditions: Any, equation: Any = None) -> str:
     w = U(*domain.coordinates)
     equation = sum(w.diff(c, 2) for c in domain.coordinates) if equation is None else equation
-    return checked(pibls.Problem(domain, [equation], list(conditions))._repr_html_())
+    return assert_balanced(pibls.Problem(domain, [equation], list(conditions))._repr_html_())
 
 
 # --- typesetting ----------------------------------------------------------------------------------
 
 
-def test_equations_as_people_write_them() -> None:
+def test_latex_of_equations() -> None:
     w, T = U(x, y), sp.Function("temperature")(x, y)
     assert latex(w.diff(x, 2)) == r"\frac{\partial^{2} u}{\partial x^{2}}"
     assert latex(U(x).diff(x)) == r"\frac{d u}{d x}"
@@ -109,14 +109,14 @@ def test_short_names() -> None:
 
 def test_problem() -> None:
     w = U(x, y)
-    html = shown(
+    html = problem_html(
         SQUARE,
         pibls.Dirichlet(w, sp.sin(y), on=sp.Eq(x, 0)),
         pibls.Neumann(w, 0, on=sp.And(sp.Eq(y, 1), x > 0.5)),
         pibls.Robin(w, 1, 2, 3),
         pibls.Dirichlet(w, 1, on={x: 0.5, y: 0.5}),
     )
-    formulas = math(html)
+    formulas = formulas_in(html)
     assert r"\frac{\partial^{2} u}{\partial x^{2}} + \frac{\partial^{2} u}{\partial y^{2}} = 0" in formulas
     assert r"u = \sin{\left(y \right)}" in formulas
     assert r"\frac{\partial u}{\partial n} = 0" in formulas
@@ -126,23 +126,23 @@ def test_problem() -> None:
     assert "on the rest of the boundary" in html
 
 
-def test_numbers_stand_where_the_conditions_hold() -> None:
+def test_condition_numbers_are_drawn_where_the_conditions_hold() -> None:
     w = U(x, y)
-    html = shown(
+    html = problem_html(
         SQUARE,
         pibls.Dirichlet(w, 0, on=sp.Eq(x, 0)),
         pibls.Neumann(w, 0, on=sp.And(sp.Eq(y, 1), x > 0.5)),
         pibls.Dirichlet(w, 1),
     )
-    svg = drawing(html)
+    svg = svg_of(html)
     size = float(svg.attrib["viewBox"].split()[2])
-    places = {
+    positions = {
         e.text: (float(e.attrib["x"]) / size, float(e.attrib["y"]) / size)
         for e in svg.iter()
         if e.attrib.get("font-weight") == "bold"
     }
-    assert places["1"][0] < 0.25  # left
-    assert places["2"][0] > 0.5 > 0.25 > places["2"][1]  # right half of the top
+    assert positions["1"][0] < 0.25  # left
+    assert positions["2"][0] > 0.5 > 0.25 > positions["2"][1]  # right half of the top
     assert [e.text for e in svg.iter() if e.attrib.get("font-weight") == "bold"].count("3") == 3
     assert {"x", "y"} <= set(labels(html))
 
@@ -160,52 +160,52 @@ def test_numbers_stand_where_the_conditions_hold() -> None:
     ],
     ids=str,
 )
-def test_every_kind_of_domain_is_drawn(domain: Any, numbers: int) -> None:
-    html = shown(domain, pibls.Dirichlet(U(*domain.coordinates), 0))
+def test_domains_are_drawn(domain: Any, numbers: int) -> None:
+    html = problem_html(domain, pibls.Dirichlet(U(*domain.coordinates), 0))
     assert labels(html).count("1") - labels(html)[-9:].count("1") <= numbers
-    assert sum(e.attrib.get("font-weight") == "bold" for e in drawing(html).iter()) == numbers
+    assert sum(e.attrib.get("font-weight") == "bold" for e in svg_of(html).iter()) == numbers
 
 
 def test_more_than_three_dimensions_are_not_drawn() -> None:
-    html = shown(pibls.Box(dict.fromkeys(COORDINATES, (0, 1))), pibls.Dirichlet(U(*COORDINATES), 0))
+    html = problem_html(pibls.Box(dict.fromkeys(COORDINATES, (0, 1))), pibls.Dirichlet(U(*COORDINATES), 0))
     assert "<svg" not in html
-    assert "0 < x_{5} < 1" in " ".join(math(html))
+    assert "0 < x_{5} < 1" in " ".join(formulas_in(html))
 
 
-def test_start_and_periodic_sides() -> None:
-    html = checked(pibls.cases["TC-7"].problem._repr_html_())
-    assert r"u\big|_{x = -1} = u\big|_{x = 1}" in math(html)
-    assert "t = 0" in math(html)
-    bold = [e.text for e in drawing(html).iter() if e.attrib.get("font-weight") == "bold"]
+def test_initial_and_periodic_conditions() -> None:
+    html = assert_balanced(pibls.cases["TC-7"].problem._repr_html_())
+    assert r"u\big|_{x = -1} = u\big|_{x = 1}" in formulas_in(html)
+    assert "t = 0" in formulas_in(html)
+    bold = [e.text for e in svg_of(html).iter() if e.attrib.get("font-weight") == "bold"]
     assert sorted(str(b) for b in bold) == ["1", "1", "2"]
 
 
-def test_start_of_a_time_that_is_not_drawn() -> None:
+def test_initial_conditions_without_a_time_axis() -> None:
     w = U(x, y, t)
     domain = SQUARE.during(t, 0, 1)
-    html = shown(domain, pibls.Dirichlet(w, 0), pibls.Initial(w, x), pibls.Initial(w.diff(t), 0))
+    html = problem_html(domain, pibls.Dirichlet(w, 0), pibls.Initial(w, x), pibls.Initial(w.diff(t), 0))
     assert "t = 0: 2, 3" in labels(html)
 
 
-def test_start_of_an_interval_in_time() -> None:
+def test_initial_conditions_of_an_interval_in_time() -> None:
     bold = [
         e.text
-        for e in drawing(checked(pibls.cases["TC-10"].problem._repr_html_())).iter()
+        for e in svg_of(assert_balanced(pibls.cases["TC-10"].problem._repr_html_())).iter()
         if e.attrib.get("font-weight") == "bold"
     ]
     assert bold == ["1, 2"]
 
 
-def test_hole_is_left_empty() -> None:
-    svg = drawing(shown(Ring(), pibls.Dirichlet(U(x, y), 0)))
+def test_hole_is_not_filled() -> None:
+    svg = svg_of(problem_html(Ring(), pibls.Dirichlet(U(x, y), 0)))
     blocks = [e.attrib for e in svg.iter() if e.tag.endswith("rect")]
     area = sum(float(b["width"]) * float(b["height"]) for b in blocks)
     side = 150.0
     assert area / side**2 == pytest.approx(np.pi * (1 - 0.4**2) / 4, rel=0.03)
 
 
-def test_box_is_one_piece() -> None:
-    svg = drawing(shown(SQUARE, pibls.Dirichlet(U(x, y), 0)))
+def test_box_is_one_rectangle() -> None:
+    svg = svg_of(problem_html(SQUARE, pibls.Dirichlet(U(x, y), 0)))
     assert sum(e.tag.endswith("rect") for e in svg.iter()) == 1
 
 
@@ -213,19 +213,19 @@ def test_python_functions_are_shown_by_name() -> None:
     def inflow(a: Any, b: Any) -> Any:
         return a + b
 
-    html = shown(SQUARE, pibls.Dirichlet(U(x, y), inflow))
-    assert r"u = \mathrm{inflow}\left(x, y\right)" in math(html)
+    html = problem_html(SQUARE, pibls.Dirichlet(U(x, y), inflow))
+    assert r"u = \mathrm{inflow}\left(x, y\right)" in formulas_in(html)
 
 
-def test_names_cannot_smuggle_markup() -> None:
-    evil = sp.Symbol("<script>alert(1)</script>&")
-    w = sp.Function('u"><img src=x onerror=alert(1)>')(evil)
+def test_names_are_escaped() -> None:
+    markup = sp.Symbol("<script>alert(1)</script>&")
+    w = sp.Function('u"><img src=x onerror=alert(1)>')(markup)
     problem = pibls.Problem(
-        pibls.Interval(evil, 0, 1), [w.diff(evil) - 1], [pibls.Dirichlet(w, 0, on={evil: 0})]
+        pibls.Interval(markup, 0, 1), [w.diff(markup) - 1], [pibls.Dirichlet(w, 0, on={markup: 0})]
     )
     for html in (problem._repr_html_(), solved_problems.solve_with_features(problem, 20)._repr_html_()):
-        parser = Balanced()
-        parser.feed(checked(html))
+        parser = TagChecker()
+        parser.feed(assert_balanced(html))
         assert "script" not in parser.seen
         assert "onerror=alert(1)>" not in html
 
@@ -244,13 +244,13 @@ def test_names_cannot_smuggle_markup() -> None:
         solved_problems.rotation_and_pressure,
     ],
 )
-def test_solution_with_a_picture(make: Callable[[], pibls.Solution]) -> None:
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'pibls[plot]'")
+def test_solution_with_a_plot(make: Callable[[], pibls.Solution]) -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install 'pibls[plot]'")
     from matplotlib import image, pyplot
 
     solution = make()
     before = pyplot.get_fignums()
-    html = checked(solution._repr_html_())
+    html = assert_balanced(solution._repr_html_())
     data = re.search(r"data:image/png;base64,([A-Za-z0-9+/=]+)", html)
     assert data is not None
     pixels = image.imread(BytesIO(base64.b64decode(data[1])))
@@ -265,12 +265,12 @@ def test_solution_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    html = checked(solved_problems.plane()._repr_html_())
+    html = assert_balanced(solved_problems.plane()._repr_html_())
     assert "<img" not in html
     assert "estimated error" in html
 
 
-def test_looking_at_a_solution_does_not_solve_again() -> None:
+def test_display_does_not_compute_the_error_estimate() -> None:
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [U(x) - 1], [pibls.Dirichlet(U(x), 1)])
     solution = solved_problems.solve_with_features(problem, 20)
     assert "not estimated yet" in solution._repr_html_()

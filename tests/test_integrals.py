@@ -1,4 +1,4 @@
-"""∫ e dx: rules on shapes, integrals in conditions, and integrals of a solution."""
+"""Integrals: quadrature rules on shapes, integrals in conditions, and integrals of a solution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pibls.adaptive.initial_guess.user_guess import parse_guess
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.errors import ProblemError
 from pibls.geometry import Boundary, Shape, faces_of
-from pibls.geometry.integrals import scan_lines as columns
+from pibls.geometry.integrals import scan_lines as scan_lines
 from pibls.geometry.integrals.quadrature import boundary_rule, converged_rule, interior_rule
 from pibls.io import parse_problem, problem_text
 from pibls.problem import PartialDerivative
@@ -51,30 +51,30 @@ def laplacian(w: Any) -> Any:
 
 @pytest.mark.parametrize("name", PLANE)
 def test_divergence_theorem(name: str) -> None:
-    """∫ div F = ∮ F·n, for an F that is no polynomial: both rules, normals and lengths at once."""
+    """∫ div F = ∮ F·n, for an F that is not a polynomial: tests both rules, normals and lengths."""
     domain = PLANE[name]
-    inside = converged_rule(lambda n: interior_rule(domain, n), 24, 160)
-    around = converged_rule(lambda n: boundary_rule(domain, n), 24, 160)
-    X, Y, N = inside.points, around.points, around.normals
+    interior = converged_rule(lambda n: interior_rule(domain, n), 24, 160)
+    boundary = converged_rule(lambda n: boundary_rule(domain, n), 24, 160)
+    X, Y, N = interior.points, boundary.points, boundary.normals
     flux = np.sin(2 * Y[:, 0] + Y[:, 1]) * N[:, 0] + np.exp(Y[:, 0]) * Y[:, 1] ** 2 * N[:, 1]
     source = 2 * np.cos(2 * X[:, 0] + X[:, 1]) + 2 * np.exp(X[:, 0]) * X[:, 1]
     assert np.all(domain.contains(X))
-    assert inside.weights @ source == pytest.approx(around.weights @ flux, abs=2e-10)
+    assert interior.weights @ source == pytest.approx(boundary.weights @ flux, abs=2e-10)
 
 
-def test_where_nothing_turns_no_turn_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Next to corners hundreds of small boxes are integrated over, and most of their sides are straight."""
-    asked: list[object] = []
-    sense = columns._facing
+def test_straight_faces_are_not_bisected_for_turning_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near corners hundreds of small boxes are integrated over, and most of their faces are straight."""
+    examined: list[object] = []
+    facing = scan_lines._facing
 
     def counted(face: Any, shares: Any) -> Any:
-        asked.append(face)
-        return sense(face, shares)
+        examined.append(face)
+        return facing(face, shares)
 
-    monkeypatch.setattr(columns, "_facing", counted)
+    monkeypatch.setattr(scan_lines, "_facing", counted)
     triangle = pibls.Polygon((x, y), [(0, 0), (1, 0.2), (0.3, 1)])
     assert interior_rule(triangle, 8).weights.sum() == pytest.approx(0.47, rel=1e-12)
-    assert len(asked) == len(faces_of(triangle))
+    assert len(examined) == len(faces_of(triangle))
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_volumes(shape: Any, volume: float) -> None:
     assert interior_rule(shape, 16).weights.sum() == pytest.approx(volume, rel=1e-12)
 
 
-@pytest.mark.parametrize("slim", [1e-2, 1e-4])
-def test_a_slim_oval_turns_behind_its_tip(slim: float) -> None:
-    oval = pibls.Ellipse((x, y), (0, 0), (1, slim), angle=0.5)
-    assert interior_rule(oval, 20).weights.sum() == pytest.approx(np.pi * slim, rel=1e-10)
+@pytest.mark.parametrize("aspect_ratio", [1e-2, 1e-4])
+def test_area_of_slender_ellipses(aspect_ratio: float) -> None:
+    oval = pibls.Ellipse((x, y), (0, 0), (1, aspect_ratio), angle=0.5)
+    assert interior_rule(oval, 20).weights.sum() == pytest.approx(np.pi * aspect_ratio, rel=1e-10)
 
 
-def test_a_body_of_which_only_contains_is_known() -> None:
+def test_volume_of_a_body_with_only_contains() -> None:
     cut = pibls.Box({x: (0, 1), y: (0, 1), z: (0, 1)}) - pibls.Ball((x, y, z), (0, 0, 0), 0.5)
     exact = 1 - np.pi / 48
     errors = [abs(interior_rule(cut, n).weights.sum() - exact) for n in (12, 36)]
@@ -106,7 +106,7 @@ def test_a_body_of_which_only_contains_is_known() -> None:
     assert errors[1] < 1e-4
 
 
-def test_surfaces() -> None:
+def test_surface_areas() -> None:
     assert boundary_rule(pibls.Ball((x, y, z), (0, 1, 0), 2), 12).weights.sum() == pytest.approx(16 * np.pi)
     body = pibls.Box({x: (0, 1), y: (0, 2), z: (0, 3)})
     assert boundary_rule(body, 8).weights.sum() == pytest.approx(22.0)
@@ -147,7 +147,7 @@ def test_stokes_pressure(name: str, by: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_norm_is_a_nonlinear_condition(seed: int) -> None:
+def test_norm_as_a_nonlinear_condition(seed: int) -> None:
     w = sp.Function("w")(x)
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1),
@@ -159,8 +159,8 @@ def test_a_norm_is_a_nonlinear_condition(seed: int) -> None:
     assert solution(0.5) == pytest.approx(np.sqrt(2), abs=1e-10)
 
 
-def test_a_flux_and_two_places_in_one_condition() -> None:
-    """The left side has an unknown level; what flows out on the right is known, beside a mean inside."""
+def test_boundary_flux_and_mean_in_one_condition() -> None:
+    """Neumann conditions; the constant is determined by a flux at x = 1 combined with a mean inside."""
     exact = sp.exp(x) * sp.cos(y) + x**2
     shape = pibls.Box({x: (0, 0.5), y: (0, 0.5)})
     total = sp.integrate(exact.diff(x).subs(x, 1), (y, 0, 1)) - 3 * sp.integrate(
@@ -181,7 +181,7 @@ def test_a_flux_and_two_places_in_one_condition() -> None:
     assert solution.converged
 
 
-def test_at_every_time() -> None:
+def test_integral_condition_at_every_time() -> None:
     h = sp.Function("h")(x, t)
     exact = sp.exp(-t) * sp.sin(x + 0.3)
     problem = pibls.Problem(
@@ -214,7 +214,7 @@ def solved() -> Any:
 def test_integrals_of_a_solution(solved: Any) -> None:
     solution, exact = solved
     area = 1 - 0.04 * np.pi
-    wanted = [
+    expected = [
         (solution.integral(1), area),
         (solution.integral(laplacian(u)), 2 * area),
         (solution.integral(pibls.dn(u), over=solution.problem.domain.boundary), 2 * area),
@@ -228,14 +228,14 @@ def test_integrals_of_a_solution(solved: Any) -> None:
             float(sp.integrate(sp.expand(exact**2), (x, 0, 0.25), (y, 0, 0.25))),
         ),
     ]
-    for found, true in wanted:
+    for found, true in expected:
         assert abs(found - true) <= found.error < 1e-9
 
 
 @pytest.mark.filterwarnings("ignore::pibls.errors.ConvergenceWarning")
 @pytest.mark.parametrize("polygon", [False, True])
-def test_a_flux_into_corners(polygon: bool) -> None:
-    """Between squares of the sides 2 and 1 it is 10.234092569, by all powers of one corner."""
+def test_flux_near_re_entrant_corners(polygon: bool) -> None:
+    """Between squares of sides 2 and 1 the flux is 10.234092569 (series of corner singularities)."""
     side = [(-1, -1), (1, -1), (1, 1), (-1, 1)]
     inner: Any = pibls.Box({x: (-0.5, 0.5), y: (-0.5, 0.5)})
     if polygon:
@@ -248,24 +248,24 @@ def test_a_flux_into_corners(polygon: bool) -> None:
     assert abs(flux - 10.234092569) < flux.error < 3e-4
 
 
-def test_a_flux_into_a_corner_where_a_value_meets_a_flux() -> None:
-    """u = r^(1/3) sin(θ/3): u_n = -r^(-2/3)/3 on the side y = 0, -1 in all; an estimate was too small."""
+def test_flux_at_a_corner_with_mixed_conditions() -> None:
+    """u = r^(1/3) sin(θ/3): u_n = -r^(-2/3)/3 on the side y = 0, -1 in total; an estimate was too small."""
     corner = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
     side = sp.And(sp.Eq(y, 0), x > 0)
 
     def exact(X: Any, Y: Any) -> Any:
         return np.hypot(X, Y) ** (1 / 3) * np.sin(np.mod(np.arctan2(Y, X), 2 * np.pi) / 3)
 
-    wall = pibls.Neumann(u, 0, on=sp.And(sp.Eq(x, 0), y < 0))
-    conditions = [pibls.Dirichlet(u, 0, on=side), wall, pibls.Dirichlet(u, exact)]
+    no_flux = pibls.Neumann(u, 0, on=sp.And(sp.Eq(x, 0), y < 0))
+    conditions = [pibls.Dirichlet(u, 0, on=side), no_flux, pibls.Dirichlet(u, exact)]
     flux = pibls.solve(pibls.Problem(corner, [laplacian(u)], conditions), tol=1e-6).integral(
         pibls.dn(u), over=side
     )
     assert abs(flux + 1) < flux.error < 0.05
 
 
-def test_the_error_of_an_integral_is_that_of_the_solution() -> None:
-    """A coarse solution has a coarse integral, and its error says so."""
+def test_error_of_an_integral_bounds_the_true_error() -> None:
+    """The integral of a coarse solution is inaccurate, and its error estimate covers that."""
     exact = sp.sin(9 * x) * sp.sin(7 * y)
     problem = pibls.Problem(BOX, [sp.Eq(laplacian(u), laplacian(exact))], [pibls.Dirichlet(u, exact)])
     true = float(sp.integrate(exact, (x, 0, 1), (y, 0, 1)))
@@ -275,8 +275,8 @@ def test_the_error_of_an_integral_is_that_of_the_solution() -> None:
         assert 1e-10 < abs(found - true) <= found.error
 
 
-def test_a_value_at_an_end_beside_an_integral() -> None:
-    """u(0) = ∫ u of -u'' = 1; and births, u = ∫ b u at age 0, of a population that keeps its ages."""
+def test_nonlocal_boundary_conditions() -> None:
+    """u(0) = ∫ u of -u'' = 1; and an age-structured population with births n(0, t) = ∫ b n da."""
     a, t = sp.symbols("a t")
     u, n = sp.Function("u")(a), sp.Function("n")(a, t)
     young, old = sp.Eq(a, 0), sp.Eq(a, 1)
@@ -289,17 +289,17 @@ def test_a_value_at_an_end_beside_an_integral() -> None:
     assert solution.converged
     assert np.abs(solution(X) - (1 / 6 + X / 3 - X**2 / 2)).max() < 1e-9
     births = sp.Eq(n, pibls.integral(3 * n / (1 - sp.exp(-3))))
-    people = pibls.Problem(
+    population = pibls.Problem(
         pibls.Interval(a, 0, 1).during(t, 0, 2),
         [sp.Eq(n.diff(t) + n.diff(a), -2 * n)],
         [pibls.Condition(births, on=young), pibls.Initial(n, sp.exp(-3 * a))],
     )
-    solution = pibls.solve(people, tol=1e-8)
+    solution = pibls.solve(population, tol=1e-8)
     assert solution.converged
     assert np.abs(solution(X, 2 - X) - np.exp(2 - X - 3 * X)).max() < 1e-7
 
 
-def test_in_a_problem_file() -> None:
+def test_integrals_in_a_problem_file() -> None:
     text = """
 equations = ["laplacian(u) = 4"]
 [domain]
@@ -324,7 +324,7 @@ on = "y = 1"
 
 
 @pytest.mark.parametrize(
-    ("condition", "words"),
+    ("condition", "message"),
     [
         (lambda: pibls.Condition(pibls.integral(u) ** 2 - 1), "integrals times constants"),
         (lambda: pibls.Condition(x * pibls.integral(u) - 1), "integrals times constants"),
@@ -336,12 +336,12 @@ on = "y = 1"
         (lambda: pibls.Condition(pibls.integral([u])), "a SymPy expression of the unknowns"),
     ],
 )
-def test_what_is_refused(condition: Any, words: str) -> None:
-    with pytest.raises(ProblemError, match=words):
+def test_invalid_integral_conditions_are_rejected(condition: Any, message: str) -> None:
+    with pytest.raises(ProblemError, match=message):
         pibls.Problem(BOX, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, 0), condition()])
 
 
-def test_not_in_equations() -> None:
+def test_integrals_in_equations_are_rejected() -> None:
     with pytest.raises(ProblemError, match="Integrals are allowed in conditions"):
         pibls.Problem(BOX, [sp.Eq(laplacian(u), pibls.integral(u))], [pibls.Dirichlet(u, 0)])
 
@@ -351,9 +351,9 @@ NEUMANN = [
     for c in (x, y)
     for sign, level in ((-1, 0), (1, 1))
 ]
-WHOLE = sp.sin(1) * (sp.E - 1)
-SUMS = {
-    "mean": pibls.integral(u) - WHOLE,
+INTEGRAL = sp.sin(1) * (sp.E - 1)
+INTEGRAL_CONDITIONS = {
+    "mean": pibls.integral(u) - INTEGRAL,
     "norm": pibls.integral(u**2) - (sp.exp(2) - 1) / 2 * (2 + sp.sin(2)) / 4,
     "side and disc": pibls.integral(u, over=sp.Eq(x, 0))
     + 2 * pibls.integral(u, over=HOLE)
@@ -366,26 +366,26 @@ SUMS = {
 }
 
 
-@pytest.mark.parametrize("name", SUMS)
-def test_in_cells(name: str) -> None:
-    """Sums run from cell to cell: a row that touches all cells would fill the whole matrix."""
-    problem = pibls.Problem(BOX, [laplacian(u)], [*NEUMANN, pibls.Condition(SUMS[name])])
+@pytest.mark.parametrize("name", INTEGRAL_CONDITIONS)
+def test_integral_conditions_with_cells(name: str) -> None:
+    """Integrals are accumulated from cell to cell: a row with entries in all cells would fill the matrix."""
+    problem = pibls.Problem(BOX, [laplacian(u)], [*NEUMANN, pibls.Condition(INTEGRAL_CONDITIONS[name])])
     context = ValidationContext.of(compile_problem(problem), BOX, 0, 1e-9)
     guess = None if problem.is_linear else parse_guess(1, problem)
-    plan = CellStrategy(context, Budget(0.0, None, 4000, None), guess=guess)
-    while plan.status is None:
-        plan.advance()
-    assert plan.status is Status.TOLERANCE
-    assert plan.best is not None
+    strategy = CellStrategy(context, Budget(0.0, None, 4000, None), guess=guess)
+    while strategy.status is None:
+        strategy.advance()
+    assert strategy.status is Status.TOLERANCE
+    assert strategy.best is not None
     X = np.random.default_rng(0).random((300, 2))
-    found = plan.best.space.values((X,), (PartialDerivative(0, (0, 0)),), plan.best.w)[0]
+    found = strategy.best.space.values((X,), (PartialDerivative(0, (0, 0)),), strategy.best.w)[0]
     true = np.abs(found - np.exp(X[:, 0]) * np.cos(X[:, 1])).max()
     assert true <= 1e-9
-    assert true <= plan.error.max
+    assert true <= strategy.error.max
 
 
-def test_a_layer_and_a_mean_in_place_of_a_side() -> None:
-    """Cells: the mean says how high the layer is."""
+def test_boundary_layer_with_a_mean_value_condition() -> None:
+    """The mean determines the height of the layer."""
     exact = sp.exp(-x / 0.02) + y
     sides = sp.Or(sp.Eq(y, 0), sp.Eq(y, 1), sp.Eq(x, 1))
     problem = pibls.Problem(
@@ -405,8 +405,8 @@ def test_a_layer_and_a_mean_in_place_of_a_side() -> None:
     assert true <= min(solution.error.max, 1e-7)
 
 
-def test_the_mean_of_a_singular_solution() -> None:
-    """r^(2/3) cos(2θ/3) in an L by its fluxes and its mean: a rule of one size for all had left 1e-7."""
+def test_mean_of_a_singular_solution() -> None:
+    """r^(2/3) cos(2θ/3) in an L from its fluxes and its mean: a uniform quadrature rule left 1e-7."""
     corner = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
 
     def power(X: Any, Y: Any, a: float) -> Any:
@@ -428,7 +428,7 @@ def test_the_mean_of_a_singular_solution() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pibls.errors.ConvergenceWarning")
-def test_given_cells() -> None:
+def test_integral_condition_with_given_cells() -> None:
     problem = pibls.Problem(
         BOX, [laplacian(u)], [pibls.Neumann(u, 0), pibls.Condition(sp.Eq(pibls.integral(u), 1))]
     )
@@ -436,8 +436,8 @@ def test_given_cells() -> None:
     assert solution(0.2, 0.7) == pytest.approx(1.0, abs=1e-6)
 
 
-class _Round(Shape):
-    """A unit disc that only says what it contains."""
+class _ContainsOnlyDisk(Shape):
+    """A unit disc that defines only `contains` and its samples."""
 
     coordinates = (x, y)
     bounds = ((-1.3, 1.1), (-1.2, 1.3))
@@ -455,9 +455,9 @@ class _Round(Shape):
         return Boundary(X, X, (self,) * n)
 
 
-def test_the_error_over_a_shape_of_ones_own_holds() -> None:
-    """It was 1e-4 off and said 1e-11: two rules of one size were compared."""
-    shape, exact = _Round(), sp.exp(x) * sp.cos(y)
+def test_integral_error_on_a_user_defined_shape() -> None:
+    """The error was 1e-4 and its estimate 1e-11: two rules of equal size were compared."""
+    shape, exact = _ContainsOnlyDisk(), sp.exp(x) * sp.cos(y)
     w = sp.Function("w")(x, y)
     problem = pibls.Problem(shape, [w.diff(x, 2) + w.diff(y, 2)], [pibls.Dirichlet(w, exact)])
     solution = pibls.solve(problem, tol=1e-6)
@@ -468,24 +468,24 @@ def test_the_error_over_a_shape_of_ones_own_holds() -> None:
 h = sp.Function("h")(x, t)
 FRONT = sp.tanh(20 * (x - t / 2 - sp.Rational(1, 4)))
 MASS = sum(s * sp.log(sp.cosh(20 * (e - t / 2 - sp.Rational(1, 4)))) / 20 for s, e in ((1, 1), (-1, 0)))
-SWUNG = sp.cos(3 * t) * sp.exp(x)
-ALONG = {
-    "a long time": (SWUNG, 10, h.diff(x, 2), pibls.integral(h) - (sp.E - 1) * sp.cos(3 * t)),
-    "a front": (FRONT, 1, h.diff(x, 2) / 100, pibls.integral(h) - MASS),
-    "a norm": (
-        4 + SWUNG,
+OSCILLATION = sp.cos(3 * t) * sp.exp(x)
+TIME_DEPENDENT = {
+    "long time": (OSCILLATION, 10, h.diff(x, 2), pibls.integral(h) - (sp.E - 1) * sp.cos(3 * t)),
+    "front": (FRONT, 1, h.diff(x, 2) / 100, pibls.integral(h) - MASS),
+    "norm": (
+        4 + OSCILLATION,
         20,
         h.diff(x, 2) / 4,
         pibls.integral(h**2, over=pibls.Interval(x, 0, 1))
-        - sp.integrate(sp.expand((4 + SWUNG) ** 2), (x, 0, 1)),
+        - sp.integrate(sp.expand((4 + OSCILLATION) ** 2), (x, 0, 1)),
     ),
 }
 
 
-@pytest.mark.parametrize("name", ALONG)
-def test_in_windows_of_time(name: str) -> None:
-    """Cannon's problem: what is there in all instead of what holds at one end."""
-    exact, end, space, condition = ALONG[name]
+@pytest.mark.parametrize("name", TIME_DEPENDENT)
+def test_integral_conditions_in_time_windows(name: str) -> None:
+    """Cannon's problem: the total mass instead of the condition at one end."""
+    exact, end, space, condition = TIME_DEPENDENT[name]
     source = exact.diff(t) - space.subs(h, exact).doit()
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1).during(t, 0, end),
@@ -503,14 +503,14 @@ def test_in_windows_of_time(name: str) -> None:
     assert true <= min(solution.error.max, 1e-7)
 
 
-def test_what_flows_nowhere_stays() -> None:
-    """∫ h = 2 in place of no flux at one end, in a nonlinear evolution."""
+def test_mass_condition_equals_no_flux_condition() -> None:
+    """∫ h = 2 instead of no flux at one end, in a nonlinear evolution."""
     flux = h.diff(x) / 10 - h**2 / 2
     evolution = [sp.Eq(h.diff(t), h.diff(x, 2) / 10 - h * h.diff(x))]
     domain = pibls.Interval(x, -1, 1).during(t, 0, 1)
     start = pibls.Initial(h, 1 + sp.cos(sp.pi * x))
     left = pibls.Condition(sp.Eq(flux, 0), on=sp.Eq(x, -1))
-    both = [
+    solutions = [
         pibls.solve(pibls.Problem(domain, evolution, [start, *conditions]), tol=1e-7)
         for conditions in (
             [pibls.Condition(sp.Eq(flux, 0))],
@@ -518,11 +518,13 @@ def test_what_flows_nowhere_stays() -> None:
         )
     ]
     X = np.random.default_rng(0).random((2, 200)) * [[2.0], [1.0]] - [[1.0], [0.0]]
-    assert np.abs(both[0](*X) - both[1](*X)).max() <= both[0].error.max + both[1].error.max
+    assert (
+        np.abs(solutions[0](*X) - solutions[1](*X)).max() <= solutions[0].error.max + solutions[1].error.max
+    )
 
 
-def test_a_floating_electrode_around_the_middle() -> None:
-    # The middle of the domain's box, where a given number was put, is in the hole: the estimate was infinite.
+def test_floating_electrode_at_the_centre() -> None:
+    # The centre of the bounding box, where the integral was evaluated, is in the hole: infinite estimate.
     x, y = sp.symbols("x y")
     v = sp.Function("v")(x, y)
     inner, outer = pibls.Disk((x, y), (0, 0), 1), pibls.Disk((x, y), (0, 0), 3)
@@ -539,5 +541,5 @@ def test_a_floating_electrode_around_the_middle() -> None:
     assert solution.converged
     r, angle = np.linspace(1.01, 2.99, 40), np.linspace(0, 6, 40)
     true = -np.log(r / 3) + 9 / 8 * (r - 1 / r) * np.cos(angle)
-    off = np.abs(solution(r * np.cos(angle), r * np.sin(angle)) - true).max()
-    assert off <= solution.error.max
+    error = np.abs(solution(r * np.cos(angle), r * np.sin(angle)) - true).max()
+    assert error <= solution.error.max

@@ -1,7 +1,7 @@
 """(k u')' + a T = f with T one of u, u', w, w': across an interface k u' alone is the flux.
 
-The references are exact in each layer: matrix exponentials on a line and, by one sine across, on a box;
-piecewise sources that make a chosen solution exact around a disc and in evolutions.
+The references are exact in each layer: matrix exponentials on a line and, times sin(πy), on a box;
+manufactured solutions with piecewise sources around a disc and in evolutions.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from tests.layered_solutions import LayeredSolution
 
 x, y, t = sp.symbols("x y t")
 TERMS = ("u", "u'", "w", "w'")
-JUMPING = ("k", "a", "both")
+JUMPING_COEFFICIENTS = ("k", "a", "both")
 SPELLINGS = ("derivative", "div")
-PLACE = sp.Rational(2, 5)
-ALL = [(term, jumping, way) for term in TERMS for jumping in JUMPING for way in SPELLINGS]
-SMALL = 2e-12  # of max|u|: references and solutions are both rounded
+INTERFACE = sp.Rational(2, 5)
+COMBINATIONS = [
+    (term, jumping, spelling) for term in TERMS for jumping in JUMPING_COEFFICIENTS for spelling in SPELLINGS
+]
+ROUNDING = 2e-12  # relative to max|u|: rounding of references and solutions
 
 
 def _values(jumping: str) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -35,8 +37,8 @@ def _step(pair: tuple[Any, Any], inside: Any) -> Any:
     return sp.Piecewise((pair[0], inside), (pair[1], True)) if pair[0] != pair[1] else sp.sympify(pair[0])
 
 
-def _flux(k: Any, u: Any, way: str, space: tuple[Any, ...] = (x,)) -> Any:
-    if way == "div":
+def _flux(k: Any, u: Any, spelling: str, space: tuple[Any, ...] = (x,)) -> Any:
+    if spelling == "div":
         return div(k * grad(u))
     return sp.Add(*(sp.Derivative(k * u.diff(c), c) for c in space))
 
@@ -57,44 +59,44 @@ def _system(k: float, a: float, term: str, wave: float = 0.0) -> tuple[Array, Ar
 
 
 def _reference(ks: tuple[int, int], values: tuple[int, int], term: str, wave: float = 0.0) -> LayeredSolution:
-    ends = float(PLACE), 1.0
+    ends = float(INTERFACE), 1.0
     layers = [(end, *_system(k, a, term, wave)) for end, k, a in zip(ends, ks, values, strict=True)]
     return LayeredSolution.solve(layers, {0: 0.0, 2: 0.0}, {0: 0.0, 2: 0.0})
 
 
 def check(solution: Any, exact: dict[Any, Array], at: tuple[Array, ...], tol: float) -> None:
-    """The solution is within its tolerance, and its estimate holds."""
+    """Assert that the errors are below the tolerance and below the estimates."""
     assert solution.converged, solution.message
     for unknown, values in exact.items():
         size = float(np.abs(values).max())
-        off = float(np.abs(solution[unknown](*at) - values).max())
-        assert off <= tol * size, (unknown, off)
-        assert off <= solution[unknown].error.max + SMALL * size, (unknown, off)
+        error = float(np.abs(solution[unknown](*at) - values).max())
+        assert error <= tol * size, (unknown, error)
+        assert error <= solution[unknown].error.max + ROUNDING * size, (unknown, error)
 
 
-def solved_on_a_line(term: str, jumping: str, way: str) -> None:
+def check_on_a_line(term: str, jumping: str, spelling: str) -> None:
     ks, values = _values(jumping)
     u, w = sp.Function("u")(x), sp.Function("w")(x)
-    k, a = (_step(pair, x < PLACE) for pair in (ks, values))
+    k, a = (_step(pair, x < INTERFACE) for pair in (ks, values))
     equations = [
-        sp.Eq(_flux(k, u, way) + a * _term(term, u, w) - u, -1),
+        sp.Eq(_flux(k, u, spelling) + a * _term(term, u, w) - u, -1),
         sp.Eq(w.diff(x, 2) - u / 2, -2),
     ]
     solution = pibls.solve(Problem(Interval(x, 0, 1), equations, [Dirichlet(u, 0), Dirichlet(w, 0)]))
     X = np.linspace(0, 1, 41)
     exact = _reference(ks, values, term)(X)
     check(solution, {u: exact[0], w: exact[2]}, (X,), 1e-10)
-    below, above = (float(solution.evaluate(u.diff(x), float(PLACE) + e)) for e in (-1e-13, 1e-13))
+    below, above = (float(solution.evaluate(u.diff(x), float(INTERFACE) + e)) for e in (-1e-13, 1e-13))
     assert ks[0] * below == pytest.approx(ks[1] * above, abs=1e-8)
 
 
-def solved_on_a_box(term: str, jumping: str, way: str) -> None:
-    """All is sin(πy) times a function of x, so that the reference is that of a line."""
+def check_on_a_box(term: str, jumping: str, spelling: str) -> None:
+    """All functions are sin(πy) times a function of x, so that the reference is that of a line."""
     ks, values = _values(jumping)
     u, w, across = sp.Function("u")(x, y), sp.Function("w")(x, y), sp.sin(sp.pi * y)
-    k, a = (_step(pair, x < PLACE) for pair in (ks, values))
+    k, a = (_step(pair, x < INTERFACE) for pair in (ks, values))
     equations = [
-        sp.Eq(_flux(k, u, way, (x, y)) + a * _term(term, u, w) - u, -across),
+        sp.Eq(_flux(k, u, spelling, (x, y)) + a * _term(term, u, w) - u, -across),
         sp.Eq(w.diff(x, 2) + w.diff(y, 2) - u / 2, -2 * across),
     ]
     square = Box({x: (0, 1), y: (0, 1)})
@@ -104,7 +106,7 @@ def solved_on_a_box(term: str, jumping: str, way: str) -> None:
     check(solution, {u: exact[0], w: exact[2]}, (X, Y), 1e-7)
 
 
-def solved_around_a_disc(term: str, jumping: str, way: str) -> None:
+def check_around_a_disc(term: str, jumping: str, spelling: str) -> None:
     """k u_r is continuous on the circle; w is smooth across it."""
     ks, values = _values(jumping)
     u, w = sp.Function("u")(x, y), sp.Function("w")(x, y)
@@ -119,7 +121,8 @@ def solved_around_a_disc(term: str, jumping: str, way: str) -> None:
     ]
     equations = [
         sp.Eq(
-            _flux(k, u, way, (x, y)) + a * _term(term, u, w) - u, _step((sources[0], sources[1]), core.inside)
+            _flux(k, u, spelling, (x, y)) + a * _term(term, u, w) - u,
+            _step((sources[0], sources[1]), core.inside),
         ),
         sp.Eq(w.diff(x, 2) + w.diff(y, 2), smooth.diff(x, 2) + smooth.diff(y, 2)),
     ]
@@ -131,25 +134,26 @@ def solved_around_a_disc(term: str, jumping: str, way: str) -> None:
     check(solution, {u: np.where(inside, below, above), w: np.sin(X + 2 * Y)}, (X, Y), 1e-6)
 
 
-def solved_in_an_evolution(term: str, jumping: str, way: str) -> None:
+def check_evolution(term: str, jumping: str, spelling: str) -> None:
     """u = e^(-t) U(x) with k U' continuous, w = e^(-t) W(x) smooth."""
     ks, values = _values(jumping)
     u, w = sp.Function("u")(x, t), sp.Function("w")(x, t)
-    k, a = (_step(pair, x < PLACE) for pair in (ks, values))
+    k, a = (_step(pair, x < INTERFACE) for pair in (ks, values))
     decay, smooth = sp.exp(-t), sp.cos(2 * x)
-    parts = [1 + sp.sin(2 * (x - PLACE)) / each + (x - PLACE) ** 2 * (1 + each) for each in ks]
+    parts = [1 + sp.sin(2 * (x - INTERFACE)) / each + (x - INTERFACE) ** 2 * (1 + each) for each in ks]
     sources = [
         decay * (-p - each * p.diff(x, 2) - b * _term(term, p, smooth))
         for each, b, p in zip(ks, values, parts, strict=True)
     ]
     equations = [
         sp.Eq(
-            u.diff(t), _flux(k, u, way) + a * _term(term, u, w) + _step((sources[0], sources[1]), x < PLACE)
+            u.diff(t),
+            _flux(k, u, spelling) + a * _term(term, u, w) + _step((sources[0], sources[1]), x < INTERFACE),
         ),
         sp.Eq(w.diff(t), w.diff(x, 2) + decay * (-smooth - smooth.diff(x, 2))),
     ]
     conditions = [
-        Initial(u, _step((parts[0], parts[1]), x < PLACE)),
+        Initial(u, _step((parts[0], parts[1]), x < INTERFACE)),
         Initial(w, smooth),
         Dirichlet(u, decay * parts[0].subs(x, 0), on=sp.Eq(x, 0)),
         Dirichlet(u, decay * parts[1].subs(x, 1), on=sp.Eq(x, 1)),
@@ -158,35 +162,35 @@ def solved_in_an_evolution(term: str, jumping: str, way: str) -> None:
     solution = pibls.solve(Problem(Interval(x, 0, 1).during(t, 0, 1), equations, conditions), tol=1e-8)
     X, T = np.random.default_rng(3).random((2, 100))
     below, above = (sp.lambdify(x, p, "numpy")(X) for p in parts)
-    exact = np.exp(-T) * np.where(float(PLACE) > X, below, above)
+    exact = np.exp(-T) * np.where(float(INTERFACE) > X, below, above)
     check(solution, {u: exact, w: np.exp(-T) * np.cos(2 * X)}, (X, T), 1e-8)
 
 
-SOLVED = {"box": solved_on_a_box, "disc": solved_around_a_disc, "evolution": solved_in_an_evolution}
-REST = [("w'", "both", "div"), ("w'", "a", "derivative")]
+GEOMETRIES = {"box": check_on_a_box, "disc": check_around_a_disc, "evolution": check_evolution}
+EXAMPLES = [("w'", "both", "div"), ("w'", "a", "derivative")]
 
 
-@pytest.mark.parametrize(("term", "jumping", "way"), ALL)
-def test_line(term: str, jumping: str, way: str) -> None:
-    solved_on_a_line(term, jumping, way)
+@pytest.mark.parametrize(("term", "jumping", "spelling"), COMBINATIONS)
+def test_line(term: str, jumping: str, spelling: str) -> None:
+    check_on_a_line(term, jumping, spelling)
 
 
 @pytest.mark.parametrize(
-    ("where", "term", "jumping", "way"),
-    [("box", *REST[0]), ("disc", *REST[1]), ("evolution", *REST[0]), ("evolution", *REST[1])],
+    ("where", "term", "jumping", "spelling"),
+    [("box", *EXAMPLES[0]), ("disc", *EXAMPLES[1]), ("evolution", *EXAMPLES[0]), ("evolution", *EXAMPLES[1])],
 )
-def test_elsewhere(where: str, term: str, jumping: str, way: str) -> None:
-    SOLVED[where](term, jumping, way)
+def test_other_geometries(where: str, term: str, jumping: str, spelling: str) -> None:
+    GEOMETRIES[where](term, jumping, spelling)
 
 
-@pytest.mark.parametrize("where", SOLVED)
-@pytest.mark.parametrize(("term", "jumping", "way"), ALL)
-def test_all_kinds_elsewhere(where: str, term: str, jumping: str, way: str) -> None:
-    SOLVED[where](term, jumping, way)
+@pytest.mark.parametrize("where", GEOMETRIES)
+@pytest.mark.parametrize(("term", "jumping", "spelling"), COMBINATIONS)
+def test_all_combinations_in_other_geometries(where: str, term: str, jumping: str, spelling: str) -> None:
+    GEOMETRIES[where](term, jumping, spelling)
 
 
-def test_constant_flux_beside_a_jumping_coefficient() -> None:
-    """(2u')' + a w' with a = 1 | 6: u' was made to jump by -0.47/2."""
+def test_constant_flux_and_jumping_coefficient() -> None:
+    """(2u')' + a w' with a = 1 | 6: u' jumped by -0.47/2."""
     u, w = sp.Function("u")(x), sp.Function("w")(x)
     a = sp.Piecewise((1, x < sp.Rational(1, 4)), (6, True))
     equations = [sp.Eq(sp.Derivative(2 * u.diff(x), x) + a * w.diff(x) - u, -1), sp.Eq(w.diff(x, 2), -1)]
@@ -201,15 +205,15 @@ def test_constant_flux_beside_a_jumping_coefficient() -> None:
     check(solution, {u: exact[0], w: exact[2]}, (X,), 1e-10)
 
 
-def test_only_what_is_under_the_outer_derivative_is_the_flux() -> None:
+def test_flux_contains_only_terms_under_the_outer_derivative() -> None:
     u, w = sp.Function("u")(x), sp.Function("w")(x)
-    k, a = (_step(pair, x < PLACE) for pair in ((1, 3), (2, 7)))
+    k, a = (_step(pair, x < INTERFACE) for pair in ((1, 3), (2, 7)))
     ends = [Dirichlet(u, 0), Dirichlet(w, 0)]
     for flux in (sp.Derivative(k * u.diff(x), x), div(k * grad(u))):
         problem = Problem(Interval(x, 0, 1), [flux + a * w.diff(x) - u + 1, w.diff(x, 2) + 1], ends)
-        (kept,) = problem.statements[0].form.fluxes
-        assert [(j.unknown, j.alpha) for j in kept.form.derivatives] == [(0, (1,))]
+        (flux_form,) = problem.statements[0].form.fluxes
+        assert [(j.unknown, j.alpha) for j in flux_form.form.derivatives] == [(0, (1,))]
     both = sp.Derivative(k * u.diff(x) + a * w.diff(x), x)
     problem = Problem(Interval(x, 0, 1), [both - u + 1, w.diff(x, 2) + 1], ends)
-    (kept,) = problem.statements[0].form.fluxes
-    assert {(j.unknown, j.alpha) for j in kept.form.derivatives} == {(0, (1,)), (1, (1,))}
+    (flux_form,) = problem.statements[0].form.fluxes
+    assert {(j.unknown, j.alpha) for j in flux_form.form.derivatives} == {(0, (1,)), (1, (1,))}

@@ -1,4 +1,4 @@
-"""Evolutions of coupled unknowns where coefficients jump, with chosen solutions and piecewise sources."""
+"""Evolutions of coupled unknowns with jumping coefficients, against manufactured solutions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import sympy as sp
 
 import pibls
 from pibls import Dirichlet, Initial, Problem
-from tests.test_interface_conditions import LINE, PLACE, d, step, t, x
+from tests.test_interface_conditions import INTERFACE, LINE, d, step, t, x
 from tests.test_interface_coupling import check
 
-S = x - PLACE
+S = x - INTERFACE
 
 
-def field(name: str) -> Any:
+def unknown(name: str) -> Any:
     return sp.Function(name)(x, t)
 
 
 @dataclass(frozen=True)
 class Evolution:
-    """An evolution with a chosen solution; ``operators`` are its equations on each side, written out."""
+    """An evolution with a manufactured solution; ``operators`` are its equations in each layer, expanded."""
 
     exact: dict[Any, Sequence[Any]]
     equations: list[Any]
@@ -32,7 +32,7 @@ class Evolution:
     initial: tuple[Any, ...]
 
     def problem(self) -> Problem:
-        """With sources that make the solution exact in each layer."""
+        """Return the problem with sources that make the solution exact in each layer."""
         sides = [
             [e.subs({u: p[i] for u, p in self.exact.items()}).doit() for e in self.operators(i)]
             for i in (0, 1)
@@ -40,28 +40,28 @@ class Evolution:
         equations = [
             sp.Eq(e, step(*pair)) for e, pair in zip(self.equations, zip(*sides, strict=True), strict=True)
         ]
-        starts: list[Any] = []
+        initial_conditions: list[Any] = []
         for u in self.initial:
-            values = [p.subs(t, 0) for p in self.exact[_core(u)]]
+            values = [p.subs(t, 0) for p in self.exact[_function_of(u)]]
             if isinstance(u, sp.Derivative):
                 values = [p.diff(t).subs(t, 0) for p in self.exact[u.expr]]
-            starts.append(Initial(u, step(*values)))
-        ends = [
+            initial_conditions.append(Initial(u, step(*values)))
+        boundary_conditions = [
             Dirichlet(u, self.exact[u][i].subs(x, i), on=sp.Eq(x, i))
             for u in self.exact
             if str(u.func) != "q"
             for i in (0, 1)
         ]
-        return Problem(LINE.during(t, 0, 1), equations, [*starts, *ends])
+        return Problem(LINE.during(t, 0, 1), equations, [*initial_conditions, *boundary_conditions])
 
 
-def _core(u: Any) -> Any:
+def _function_of(u: Any) -> Any:
     return u.expr if isinstance(u, sp.Derivative) else u
 
 
 def heat_with_its_flux() -> Evolution:
     """u_t = q_x, q = k u_x."""
-    u, q, ks = field("u"), field("q"), (1, 4)
+    u, q, ks = unknown("u"), unknown("q"), (1, 4)
     us = [sp.exp(-t) * (1 + sp.sin(S) / k) for k in ks]
     return Evolution(
         {u: us, q: [k * e.diff(x) for k, e in zip(ks, us, strict=True)]},
@@ -71,9 +71,9 @@ def heat_with_its_flux() -> Evolution:
     )
 
 
-def heat_with_a_part_of_its_flux() -> Evolution:
+def heat_with_part_of_its_flux() -> Evolution:
     """u_t = (m u_x)_x + q_x, q = a u_x: q jumps."""
-    u, q, values, ms = field("u"), field("q"), (2, 5), (1, 3)
+    u, q, values, ms = unknown("u"), unknown("q"), (2, 5), (1, 3)
     us = [sp.exp(-t) * (1 + sp.sin(S) / (a + m)) for a, m in zip(values, ms, strict=True)]
     return Evolution(
         {u: us, q: [a * e.diff(x) for a, e in zip(values, us, strict=True)]},
@@ -85,7 +85,7 @@ def heat_with_a_part_of_its_flux() -> Evolution:
 
 def biot() -> Evolution:
     """(E u_x - α p)_x = 0, p_t + (α u_x)_t = (k p_x)_x."""
-    u, p, E, alpha, ks = field("u"), field("p"), (2, 5), (1, 3), (1, 4)
+    u, p, E, alpha, ks = unknown("u"), unknown("p"), (2, 5), (1, 3), (1, 4)
     ps = [sp.exp(-t) * (1 + sp.sin(S) / k) for k in ks]
     us = [sp.exp(-t) * (1 + S * (1 + a) / e + S**2) for e, a in zip(E, alpha, strict=True)]
     return Evolution(
@@ -104,7 +104,7 @@ def biot() -> Evolution:
 
 def waves_and_heat() -> Evolution:
     """u_tt = (k u_x)_x + a w_x, w_t = w_xx."""
-    u, w, ks, values = field("u"), field("w"), (2, 5), (3, -4)
+    u, w, ks, values = unknown("u"), unknown("w"), (2, 5), (3, -4)
     us = [sp.cos(t) * (1 + sp.sin(S) / k) for k in ks]
     return Evolution(
         {u: us, w: [sp.sin(t) * sp.cos(x)] * 2},
@@ -116,7 +116,7 @@ def waves_and_heat() -> Evolution:
 
 def nernst_planck() -> Evolution:
     """n_t = (D n_x + μ n p_x)_x, (ε p_x)_x = -n, as in a semiconductor."""
-    n, p, D, mu, eps, e = field("n"), field("p"), (1, 2), (1, 3), (2, 5), sp.exp(-t)
+    n, p, D, mu, eps, e = unknown("n"), unknown("p"), (1, 2), (1, 3), (2, 5), sp.exp(-t)
     ns = [e * (1 + S * (1 - b * e / c) / a + S**2) for a, b, c in zip(D, mu, eps, strict=True)]
     return Evolution(
         {n: ns, p: [e * S / c for c in eps]},
@@ -133,7 +133,7 @@ def nernst_planck() -> Evolution:
 
 
 def vibrating_timoshenko_beam() -> Evolution:
-    w, p, K, EI = field("w"), field("p"), (2, 7), (1, 3)
+    w, p, K, EI = unknown("w"), unknown("p"), (2, 7), (1, 3)
     ws = [sp.cos(t) * (1 + S + S / k + k * S**3) for k in K]
     shear = step(*K) * (w.diff(x) - p)
     return Evolution(
@@ -148,10 +148,10 @@ def vibrating_timoshenko_beam() -> Evolution:
 
 
 @pytest.mark.parametrize(
-    "made",
+    "make",
     [
         heat_with_its_flux,
-        heat_with_a_part_of_its_flux,
+        heat_with_part_of_its_flux,
         biot,
         waves_and_heat,
         nernst_planck,
@@ -159,12 +159,12 @@ def vibrating_timoshenko_beam() -> Evolution:
     ],
     ids=lambda f: f.__name__,
 )
-def test_evolution(made: Callable[[], Evolution]) -> None:
-    stated = made()
-    solution = pibls.solve(stated.problem(), tol=1e-7)
+def test_evolution(make: Callable[[], Evolution]) -> None:
+    evolution = make()
+    solution = pibls.solve(evolution.problem(), tol=1e-7)
     at = np.random.default_rng(5).random((2, 200))
     exact = {}
-    for u, parts in stated.exact.items():
+    for u, parts in evolution.exact.items():
         low, high = (sp.lambdify((x, t), p, "numpy")(*at) + np.zeros(200) for p in parts)
-        exact[u] = np.where(at[0] < float(PLACE), low, high)
+        exact[u] = np.where(at[0] < float(INTERFACE), low, high)
     check(solution, exact, (at[0], at[1]), 1e-7)

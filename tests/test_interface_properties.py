@@ -1,7 +1,7 @@
 """Random systems on two or three layers against matrix exponentials: only fluxes are continuous.
 
 Any coefficient may jump. Each equation (Σ aₖuₖ' + bₖuₖ)' + Σ cₖuₖ' + dₖuₖ = f is written in one of several
-ways: with one outer derivative, with one for each term, with `div`, or with its flux as another unknown.
+spellings: with one outer derivative, with one for each term, with `div`, or with its flux as another unknown.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from tests.test_interface_coupling import check
 
 x = sp.Symbol("x")
 X = np.linspace(0, 1, 41)
-WAYS = ("one derivative", "a derivative for each term", "div", "an unknown")
+SPELLINGS = ("one derivative", "derivative of each term", "div", "flux as unknown")
 TOL = 1e-9
 
 
 @dataclass(frozen=True)
 class Layers:
-    """Where the layers end, and how coefficients vary between them."""
+    """Interfaces between layers, and coefficients that are constant in each layer."""
 
-    places: tuple[Any, ...]
+    interfaces: tuple[Any, ...]
 
     def coefficient(self, values: tuple[int, ...]) -> Any:
-        """Halves of integers, one for each layer."""
+        """Return the coefficient ``values[i] / 2`` in layer i."""
         each = [sp.Rational(v, 2) for v in values]
         if len(set(each)) == 1:
             return each[0]
-        pieces = [(v, x < p) for v, p in zip(each, self.places, strict=False)]
-        return sp.Piecewise(*pieces, (each[-1], True))
+        branches = [(v, x < p) for v, p in zip(each, self.interfaces, strict=False)]
+        return sp.Piecewise(*branches, (each[-1], True))
 
     @property
     def ends(self) -> tuple[float, ...]:
-        return (*(float(p) for p in self.places), 1.0)
+        return (*(float(p) for p in self.interfaces), 1.0)
 
 
 @st.composite
@@ -77,11 +77,11 @@ class System:
     c: list[list[Any]]
     d: list[list[Any]]
     f: list[Any]
-    ways: list[str]
+    spellings: list[str]
 
     def exact(self) -> Array:
-        """u and the fluxes at X."""
-        n, made = len(self.f), []
+        """Return u and the fluxes at X."""
+        n, layer_data = len(self.f), []
         for p, end in enumerate(self.layers.ends):
             a, b, c, d = (
                 np.array([[v[p] / 2 for v in row] for row in m]) for m in (self.a, self.b, self.c, self.d)
@@ -89,28 +89,28 @@ class System:
             f = np.array([v[p] / 2 for v in self.f])
             inverse = np.linalg.inv(a)
             A = np.block([[-inverse @ b, inverse], [c @ inverse @ b - d, -c @ inverse]])
-            made.append((end, A, np.concatenate([np.zeros(n), f])))
+            layer_data.append((end, A, np.concatenate([np.zeros(n), f])))
         fixed = dict.fromkeys(range(n), 0.0)
-        return LayeredSolution.solve(made, fixed, fixed)(X)
+        return LayeredSolution.solve(layer_data, fixed, fixed)(X)
 
     def problem(self) -> tuple[Problem, list[Any]]:
-        """As it is written, and the unknowns u."""
+        """Return the problem and the unknowns u."""
         n = len(self.f)
         us = [sp.Function(f"u{k}")(x) for k in range(n)]
         equations = []
-        for i, way in enumerate(self.ways):
+        for i, spelling in enumerate(self.spellings):
             a, b, c, d = (
                 [self.layers.coefficient(v) for v in m[i]] for m in (self.a, self.b, self.c, self.d)
             )
             terms = [e for k, u in enumerate(us) for e in (a[k] * u.diff(x), b[k] * u) if e != 0]
             outside = sum(c[k] * u.diff(x) + d[k] * u for k, u in enumerate(us))
-            if way == "an unknown":
+            if spelling == "flux as unknown":
                 q = sp.Function(f"q{i}")(x)
                 equations += [sp.Add(*terms) - q]
                 flux = q.diff(x)
-            elif way == "div":
+            elif spelling == "div":
                 flux = div([sp.Add(*terms)])
-            elif way == "one derivative":
+            elif spelling == "one derivative":
                 flux = sp.Derivative(sp.Add(*terms), x)
             else:
                 flux = sp.Add(*(sp.Derivative(e, x) for e in terms))
@@ -121,20 +121,20 @@ class System:
 @st.composite
 def systems(draw: Any) -> System:
     layers = draw(layered())
-    many, n = len(layers.places) + 1, draw(st.integers(1, 3))
+    count, n = len(layers.interfaces) + 1, draw(st.integers(1, 3))
     return System(
         layers,
-        _matrix(draw, n, many, (2, 10), (-2, 2)),
-        _matrix(draw, n, many, (-2, 2), (-2, 2)),
-        _matrix(draw, n, many, (-4, 4), (-4, 4)),
-        _matrix(draw, n, many, (-4, 0), (-3, 3)),
-        [draw(coefficients(-6, 6, many)) for _ in range(n)],
-        [draw(st.sampled_from(WAYS)) for _ in range(n)],
+        _matrix(draw, n, count, (2, 10), (-2, 2)),
+        _matrix(draw, n, count, (-2, 2), (-2, 2)),
+        _matrix(draw, n, count, (-4, 4), (-4, 4)),
+        _matrix(draw, n, count, (-4, 0), (-3, 3)),
+        [draw(coefficients(-6, 6, count)) for _ in range(n)],
+        [draw(st.sampled_from(SPELLINGS)) for _ in range(n)],
     )
 
 
 def _is_moderate(exact: Array, n: int) -> bool:
-    """Whether a solution is neither nothing nor that of a problem which is close to singular."""
+    """Return whether the solution is not negligible and the problem not nearly singular."""
     return bool(np.abs(exact).max() < 20 and np.abs(exact[:n]).max(axis=1).min() > 1e-3)
 
 
@@ -148,14 +148,14 @@ def beams(draw: Any) -> tuple[Layers, dict[str, tuple[int, ...]]]:
     layers = draw(layered())
     ranges = {"EI": (2, 10), "α": (-4, 4), "N": (-6, 6), "c": (-4, 4), "e": (-4, 4), "d": (0, 8), "q": (1, 6),
               "k": (2, 10), "g": (-4, 4), "r": (1, 6)}  # fmt: skip
-    many = len(layers.places) + 1
-    return layers, {name: draw(coefficients(*pair, many)) for name, pair in ranges.items()}
+    count = len(layers.interfaces) + 1
+    return layers, {name: draw(coefficients(*pair, count)) for name, pair in ranges.items()}
 
 
 def _beam_is_solved(beam: tuple[Layers, dict[str, tuple[int, ...]]]) -> None:
     """(EI w'' + α T)'' + (N w')' + c w'' + e T' + d w = q, (k T')' + g w' - T = -r: a bimetal strip."""
     layers, values = beam
-    made = []
+    layer_data = []
     for p, end in enumerate(layers.ends):
         EI, alpha, N, c, e, d, q, k, g, r = (v[p] / 2 for v in values.values())
         A = np.zeros((6, 6))  # w, w', M = EI w'' + α T, M' + N w', T, k T'
@@ -167,9 +167,9 @@ def _beam_is_solved(beam: tuple[Layers, dict[str, tuple[int, ...]]]) -> None:
         A[3, 0] -= d
         A[4, 5] = 1 / k
         A[5, 4], A[5, 1] = 1.0, -g
-        made.append((end, A, np.array([0, 0, 0, q, 0, -r])))
+        layer_data.append((end, A, np.array([0, 0, 0, q, 0, -r])))
     fixed = {0: 0.0, 1: 0.0, 4: 0.0}
-    exact = LayeredSolution.solve(made, fixed, fixed)(X)
+    exact = LayeredSolution.solve(layer_data, fixed, fixed)(X)
     assume(np.abs(exact[0]).max() > 1e-4 and np.abs(exact).max() < 50)
     w, T = sp.Function("w")(x), sp.Function("T")(x)
     EI, alpha, N, c, e, d, q, k, g, r = (layers.coefficient(v) for v in values.values())
@@ -190,10 +190,10 @@ def _beam_is_solved(beam: tuple[Layers, dict[str, tuple[int, ...]]]) -> None:
     check(solution, {w: exact[0], T: exact[4]}, (X,), TOL)
 
 
-def _cases(many: int) -> settings:
+def _cases(count: int) -> settings:
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(
-        max_examples=many, deadline=None, derandomize=True, database=None, suppress_health_check=checks
+        max_examples=count, deadline=None, derandomize=True, database=None, suppress_health_check=checks
     )
 
 
@@ -225,8 +225,8 @@ def test_many_beams(beam: tuple[Layers, dict[str, tuple[int, ...]]]) -> None:
     _beam_is_solved(beam)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_is_the_same_problem(way: str) -> None:
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_spellings_give_the_same_solution(spelling: str) -> None:
     steps = [[(4, 10), (1, -2)], [(0, 1), (3, 8)]]
     system = System(
         Layers((sp.Rational(2, 5),)),
@@ -235,6 +235,6 @@ def test_every_way_is_the_same_problem(way: str) -> None:
         [[(2, -3), (4, -1)], [(-2, 2), (0, 3)]],
         [[(-2, 0), (1, 2)], [(3, 1), (0, -4)]],
         [(2, 5), (-3, 1)],
-        [way, way],
+        [spelling, spelling],
     )
     _system_is_solved(system, system.exact())

@@ -1,4 +1,4 @@
-"""Signals while a solve runs: none is lost, and the handlers are the same afterwards."""
+"""Signals during a solve: none is lost, and the handlers are restored afterwards."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ x, y = sp.symbols("x y")
 
 
 @pytest.fixture(autouse=True)
-def _usual_handler() -> Iterator[None]:
-    """A shell's background job ignores SIGINT: these tests do not."""
+def _default_handler() -> Iterator[None]:
+    """Set the default handler: background jobs of a shell ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -28,8 +28,8 @@ def _usual_handler() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def dropped(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What Python drops in finalizers."""
+def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the exceptions that Python ignores in finalizers."""
     seen: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", seen.append)
     return seen
@@ -42,42 +42,42 @@ class Interrupting:
         signal.raise_signal(signal.SIGINT)
 
 
-def layer() -> pibls.Problem:
-    """A steep layer, which takes many attempts."""
+def steep_layer() -> pibls.Problem:
+    """Return a problem with a steep layer, which takes many candidates."""
     u = sp.Function("u")(x, y)
     exact = sp.tanh(20 * (x + y - 1))
     equation = sp.Eq(u.diff(x, 2) + u.diff(y, 2), exact.diff(x, 2) + exact.diff(y, 2))
     return pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1)}), [equation], [pibls.Dirichlet(u, exact)])
 
 
-def interrupted(act: Callable[[], object], *, after: int = 2) -> tuple[pibls.Solution, int]:
-    """A solve in whose callback something is done, and how often that was called after it."""
+def solve_with_action(action: Callable[[], object], *, after: int = 2) -> tuple[pibls.Solution, int]:
+    """Return a solution with an action in its callback, and the number of calls after the action."""
     calls = 0
 
     def callback(_: pibls.Progress) -> None:
         nonlocal calls
         calls += 1
         if calls == after:
-            act()
+            action()
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
-        solution = pibls.solve(layer(), tol=1e-13, callback=callback)
+        solution = pibls.solve(steep_layer(), tol=1e-13, callback=callback)
     return solution, calls - after
 
 
-def test_an_interruption_that_a_finalizer_drops_ends_the_solve(dropped: list[Any]) -> None:
-    solution, later = interrupted(lambda: type(Interrupting()))
-    assert [type(e.exc_value) for e in dropped] == [KeyboardInterrupt]
+def test_interrupt_in_a_finalizer_ends_the_solve(unraisable: list[Any]) -> None:
+    solution, later = solve_with_action(lambda: type(Interrupting()))
+    assert [type(e.exc_value) for e in unraisable] == [KeyboardInterrupt]
     assert solution.status is pibls.Status.INTERRUPTED
-    assert later == 0, "the next check raises it, before another attempt has ended"
+    assert later == 0, "the next check raises it, before another candidate is complete"
 
 
-def test_a_handler_that_does_not_raise_interrupts_nothing() -> None:
+def test_handler_that_does_not_raise_does_not_interrupt() -> None:
     seen: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: seen.append(number))
     try:
-        solution, later = interrupted(lambda: signal.raise_signal(signal.SIGINT))
+        solution, later = solve_with_action(lambda: signal.raise_signal(signal.SIGINT))
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     assert seen == [signal.SIGINT]
@@ -85,23 +85,23 @@ def test_a_handler_that_does_not_raise_interrupts_nothing() -> None:
     assert solution.status is not pibls.Status.INTERRUPTED
 
 
-def test_an_exception_of_ones_own_handler_is_raised(dropped: list[Any]) -> None:
-    class OwnError(Exception):
+def test_exception_of_a_user_handler_is_raised(unraisable: list[Any]) -> None:
+    class UserError(Exception):
         pass
 
     def raising(*_: Any) -> None:
-        raise OwnError
+        raise UserError
 
     signal.signal(signal.SIGINT, raising)
     try:
-        with pytest.raises(OwnError):
-            interrupted(lambda: type(Interrupting()))
+        with pytest.raises(UserError):
+            solve_with_action(lambda: type(Interrupting()))
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    assert len(dropped) == 1
+    assert len(unraisable) == 1
 
 
-def test_a_handler_that_was_set_meanwhile_stays() -> None:
+def test_handler_set_inside_the_context_is_kept() -> None:
     def other(*_: Any) -> None:
         pass
 
@@ -112,7 +112,7 @@ def test_a_handler_that_was_set_meanwhile_stays() -> None:
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
-def test_what_is_not_handled_by_python_is_left_alone(handler: Any) -> None:
+def test_handlers_outside_python_are_unchanged(handler: Any) -> None:
     signal.signal(signal.SIGINT, handler)
     try:
         with keep_interrupts():
@@ -121,21 +121,21 @@ def test_what_is_not_handled_by_python_is_left_alone(handler: Any) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def test_contexts_inside_each_other(dropped: list[Any]) -> None:
-    with pytest.raises(KeyboardInterrupt), keep_interrupts():  # noqa: PT012 - the inner one ends first
-        mine = signal.getsignal(signal.SIGINT)
+def test_nested_contexts(unraisable: list[Any]) -> None:
+    with pytest.raises(KeyboardInterrupt), keep_interrupts():  # noqa: PT012 - the inner context ends first
+        outer = signal.getsignal(signal.SIGINT)
         with keep_interrupts():
-            assert signal.getsignal(signal.SIGINT) is mine
+            assert signal.getsignal(signal.SIGINT) is outer
             Interrupting()
-        assert signal.getsignal(signal.SIGINT) is mine
+        assert signal.getsignal(signal.SIGINT) is outer
         raise_pending_interrupt()
-    raise_pending_interrupt()  # nothing is left after the outermost
+    raise_pending_interrupt()  # nothing is pending after the outermost context
 
 
-def test_other_threads_go_on(dropped: list[Any]) -> None:
+def test_other_threads_are_not_interrupted(unraisable: list[Any]) -> None:
     raised: list[BaseException] = []
 
-    def elsewhere() -> None:
+    def run_in_thread() -> None:
         try:
             with keep_interrupts():
                 raise_pending_interrupt()
@@ -144,8 +144,8 @@ def test_other_threads_go_on(dropped: list[Any]) -> None:
 
     with keep_interrupts():
         Interrupting()
-        thread = threading.Thread(target=elsewhere)
+        thread = threading.Thread(target=run_in_thread)
         thread.start()
         thread.join()
-    assert len(dropped) == 1
+    assert len(unraisable) == 1
     assert not raised

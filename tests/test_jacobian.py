@@ -1,4 +1,4 @@
-"""J(w) against finite differences of r(w), for nonlinear systems made up at random."""
+"""J(w) against finite differences of r(w), for random nonlinear systems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pibls.problem.forms.compilation import CompiledProblem, compile_problem
 from pibls.spaces import SingleDomainSpace
 
 x, y, t = sp.symbols("x y t")
-SMALL = pibls.Points(8, 9, 4)
+POINT_COUNTS = pibls.Points(8, 9, 4)
 BASES: tuple[BasisSpec, ...] = (
     pibls.Broad(2, 2, 1, 2, scale=1.0),
     pibls.Features(5, scale=1.5),
@@ -33,24 +33,24 @@ BASES: tuple[BasisSpec, ...] = (
 
 
 @dataclass(frozen=True)
-class Built:
-    """A problem with all that stands between it and its system."""
+class AssembledProblem:
+    """A problem with its points, basis, space and system."""
 
     problem: pibls.Problem
-    lowered: CompiledProblem
+    compiled: CompiledProblem
     points: dict[Region, PointSet]
     basis: Basis
     space: SingleDomainSpace
     system: System
 
 
-def build(problem: pibls.Problem, spec: BasisSpec, seed: int = 0) -> Built:
-    """Lower, place, draw and assemble, as `solve` does."""
-    lowered = compile_problem(problem)
-    points = place(lowered, problem.domain, SMALL, np.random.default_rng(seed))
+def build(problem: pibls.Problem, spec: BasisSpec, seed: int = 0) -> AssembledProblem:
+    """Compile, place points, draw the basis and assemble, as `solve` does."""
+    compiled = compile_problem(problem)
+    points = place(compiled, problem.domain, POINT_COUNTS, np.random.default_rng(seed))
     basis = spec.draw(box_of(problem.domain), np.random.default_rng(seed + 1))
-    space = SingleDomainSpace.shared(basis, lowered.unknowns)
-    return Built(problem, lowered, points, basis, space, assemble(lowered, points, space))
+    space = SingleDomainSpace.shared(basis, compiled.unknowns)
+    return AssembledProblem(problem, compiled, points, basis, space, assemble(compiled, points, space))
 
 
 def differences(f: Callable[[Array], Array], w: Array, h: float = 1e-3) -> Array:
@@ -81,7 +81,7 @@ FUNCTIONS: tuple[Callable[[Any], Any], ...] = (
 
 @st.composite
 def problems(draw: st.DrawFn, linear: bool = False) -> pibls.Problem:
-    """1 to 3 unknowns in 1 or 2 dimensions; terms are products of functions of jets with coefficients."""
+    """1 to 3 unknowns in 1 or 2 dimensions; terms are products of functions of derivatives."""
     domain: Any = draw(
         st.sampled_from(
             [
@@ -104,7 +104,7 @@ def problems(draw: st.DrawFn, linear: bool = False) -> pibls.Problem:
             draw(st.sampled_from(values)) if kind == "expression" else pibls.known(conductivity, *coordinates)
         )
 
-    def jet(boundary: bool = False) -> Any:
+    def derivative(boundary: bool = False) -> Any:
         u = draw(st.sampled_from(unknowns))
         if boundary and draw(st.booleans()):
             return pibls.dn(u)
@@ -114,8 +114,10 @@ def problems(draw: st.DrawFn, linear: bool = False) -> pibls.Problem:
 
     def term(boundary: bool = False) -> Any:
         if linear:
-            return coefficient() * jet(boundary)
-        factors = [draw(st.sampled_from(FUNCTIONS))(jet(boundary)) for _ in range(draw(st.integers(1, 3)))]
+            return coefficient() * derivative(boundary)
+        factors = [
+            draw(st.sampled_from(FUNCTIONS))(derivative(boundary)) for _ in range(draw(st.integers(1, 3)))
+        ]
         return coefficient() * sp.prod(factors)
 
     def terms(boundary: bool = False) -> Any:
@@ -134,16 +136,16 @@ def problems(draw: st.DrawFn, linear: bool = False) -> pibls.Problem:
     try:
         return pibls.Problem(domain, equations, conditions)
     except pibls.ProblemError as problem:
-        # Drawn terms may cancel the unknown, as in u - u: rightly refused, and nothing to test.
+        # Drawn terms may cancel the unknown, as in u - u: rightly rejected, and nothing to test.
         assume("unknown" not in str(problem))
         raise
 
 
-def coefficients(built: Built, seed: int) -> Array:
+def coefficients(built: AssembledProblem, seed: int) -> Array:
     return np.random.default_rng(seed).uniform(-0.6, 0.6, built.system.shape[1])
 
 
-# No shrinking: a smaller example is not worth the minutes that it takes here.
+# No shrinking, which takes minutes here.
 at_random = settings(
     max_examples=60,
     deadline=None,
@@ -156,7 +158,7 @@ at_random = settings(
 @at_random
 @given(problem=problems(), spec=st.sampled_from(BASES), seed=st.integers(0, 99))
 def test_jacobian_of_a_nonlinear_system(problem: pibls.Problem, spec: BasisSpec, seed: int) -> None:
-    """Row by row, to 1e-7 of the row; and it does change with w, so there was something to get wrong."""
+    """Each row to a relative accuracy of 1e-7; the Jacobian depends on w."""
     assume(not problem.is_linear)
     built = build(problem, spec, seed)
     w = coefficients(built, seed)
@@ -167,8 +169,8 @@ def test_jacobian_of_a_nonlinear_system(problem: pibls.Problem, spec: BasisSpec,
     error = np.abs(J - D)
     assert (error <= 1e-7 * (size + 1e-3)).all(), f"{(error / size).max():.1e} in {problem.equations}"
     assert np.abs(built.system.jacobian(2 * w) - J).max() > 1e-6
-    # Linearised about itself, the system is its own tangent: J w - b = r(w).
-    tangent, b = built.system.linearise(built.system.values(w))
+    # Linearized about itself, the system is its own tangent: J w - b = r(w).
+    tangent, b = built.system.linearize(built.system.values(w))
     np.testing.assert_array_equal(tangent, J)
     np.testing.assert_allclose(J @ w - b, built.system.residual(w), rtol=1e-10, atol=1e-10)
 
@@ -176,23 +178,23 @@ def test_jacobian_of_a_nonlinear_system(problem: pibls.Problem, spec: BasisSpec,
 @at_random
 @given(problem=problems(), spec=st.sampled_from(BASES), seed=st.integers(0, 99))
 def test_residuals_without_a_matrix(problem: pibls.Problem, spec: BasisSpec, seed: int) -> None:
-    """`residuals_at` and `System.residual` are two ways to one number, at the same points."""
+    """`residuals_at` and `System.residual` agree at the same points."""
     built = build(problem, spec, seed)
     w = coefficients(built, seed)
-    named = residuals_at(built.lowered, built.points, built.space, w, box_of(problem.domain))[0]
+    named = residuals_at(built.compiled, built.points, built.space, w, box_of(problem.domain))[0]
     assert list(named) == [block.name for block in built.system.blocks]
     r = built.system.residual(w)
     for block in built.system.blocks:
         found = named[block.name]
         np.testing.assert_allclose(found.values, r[block.rows], rtol=1e-11, atol=1e-11)
-        # No sum is larger than its number of terms times the largest, at any point.
+        # A sum is at most its number of terms times the largest term.
         terms = len(block.residual.linear) + 1
         assert (np.abs(found.values) <= terms * found.term_sizes * (1 + 1e-12)).all()
 
 
 @settings(at_random, max_examples=30)
 @given(problem=problems(linear=True), spec=st.sampled_from(BASES), seed=st.integers(0, 99))
-def test_a_linear_system_is_affine(problem: pibls.Problem, spec: BasisSpec, seed: int) -> None:
+def test_residual_of_a_linear_system_is_affine(problem: pibls.Problem, spec: BasisSpec, seed: int) -> None:
     """r(w) = J w + r(0), with one J for all w."""
     assert problem.is_linear
     built = build(problem, spec, seed)
@@ -236,10 +238,10 @@ def test_jacobian_of_burgers_by_hand() -> None:
     np.testing.assert_array_equal(J[start.rows], built.basis.jets(start.points.sites[0], [(0, 0)])[0])
 
 
-def test_burgers_linearised_about_a_constant() -> None:
-    """About u = 2 it is advection with the speed 2: Φ_t + 2 Φ_x - ν Φ_xx, and nothing on the right."""
+def test_burgers_linearized_about_a_constant() -> None:
+    """About u = 2 it is advection with speed 2: Φ_t + 2 Φ_x - ν Φ_xx with zero right-hand side."""
     built = build(burgers(), BASES[0])
-    J, b = built.system.linearise(built.system.values_of_constant(2.0))
+    J, b = built.system.linearize(built.system.values_of_constant(2.0))
     inside = built.system.blocks[0]
     phi_x, phi_t, phi_xx = built.basis.jets(inside.points.sites[0], [(1, 0), (0, 1), (2, 0)])
     np.testing.assert_allclose(J[inside.rows], phi_t + 2 * phi_x - 0.1 * phi_xx, rtol=1e-12, atol=1e-13)
@@ -257,7 +259,7 @@ def test_only_nonlinear_rows_change_with_w() -> None:
         assert change[block.rows].max() == 0.0
 
 
-def test_a_nonlinear_condition_under_a_linear_equation() -> None:
+def test_nonlinear_condition_with_a_linear_equation() -> None:
     """∂u/∂n + u⁴ = 1 (radiation) at both ends: the outward normal is -1 on the left and +1 on the right."""
     u = sp.Function("u")(x)
     problem = pibls.Problem(
@@ -278,22 +280,22 @@ def test_a_nonlinear_condition_under_a_linear_equation() -> None:
 
 
 @pytest.mark.parametrize("spec", BASES, ids=str)
-def test_slices_do_not_show(spec: BasisSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_assembly_in_slices_equals_assembly_at_once(spec: BasisSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     """Assembled 16 rows at a time or all at once: the same system."""
     points = pibls.Points(75, 40, 21)
     problem = burgers()
-    lowered = compile_problem(problem)
-    where = place(lowered, problem.domain, points, np.random.default_rng(0))
+    compiled = compile_problem(problem)
+    placed = place(compiled, problem.domain, points, np.random.default_rng(0))
     box = box_of(problem.domain)
     space = SingleDomainSpace.shared(spec.draw(box, np.random.default_rng(0)), 1)
     w = np.random.default_rng(1).uniform(-0.5, 0.5, spec.size)
-    whole = assemble(lowered, where, space)
-    plain = residuals_at(lowered, where, space, w, box)[0]
+    at_once = assemble(compiled, placed, space)
+    plain = residuals_at(compiled, placed, space, w, box)[0]
     for module in ("pibls.assembly.system", "pibls.spaces.single_domain"):
         monkeypatch.setattr(f"{module}.SLICE_ENTRIES", 1)
-    sliced = assemble(lowered, where, space)
-    np.testing.assert_allclose(sliced.jacobian(w), whole.jacobian(w), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(sliced.residual(w), whole.residual(w), rtol=1e-12, atol=1e-13)
-    for name, found in residuals_at(lowered, where, space, w, box)[0].items():
+    sliced = assemble(compiled, placed, space)
+    np.testing.assert_allclose(sliced.jacobian(w), at_once.jacobian(w), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(sliced.residual(w), at_once.residual(w), rtol=1e-12, atol=1e-13)
+    for name, found in residuals_at(compiled, placed, space, w, box)[0].items():
         np.testing.assert_allclose(found.values, plain[name].values, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(found.term_sizes, plain[name].term_sizes, rtol=1e-12)

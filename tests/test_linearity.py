@@ -1,4 +1,4 @@
-"""Linear or not is found out, never declared: also for equations in disguise."""
+"""Linearity is detected, also for linear equations written in a nonlinear form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ k = pibls.known(conductivity, x)
 
 LINEAR: dict[str, Any] = {
     "plain": u,
-    "nothing": u * 0,
+    "zero": u * 0,
     "coefficient": sp.exp(x) * u,
     "number as a float": 0.3 * u,
     "power 1.0": u**1.0,
@@ -110,24 +110,24 @@ NONLINEAR: dict[str, Any] = {
     "arctangent": sp.atan(u),
     "tiny coefficient": sp.Rational(1, 10**6) * u**3,
     "Boltzmann's constant": sp.Float("1.38e-23") * u**2,
-    "tiny beside huge": 10**30 * u + u**2,
+    "tiny and huge coefficients": 10**30 * u + u**2,
     "Python coefficient": k * u**2,
     "Python coefficient to a power": k**u,
 }
 
 
-def on_the_line(expression: Any) -> pibls.Problem:
+def problem_with(expression: Any) -> pibls.Problem:
     return pibls.Problem(line, [sp.Eq(u.diff(x, 2) + expression, sp.cos(x))], [pibls.Dirichlet(u, 1)])
 
 
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear(name: str) -> None:
-    assert on_the_line(LINEAR[name]).is_linear
+    assert problem_with(LINEAR[name]).is_linear
 
 
 @pytest.mark.parametrize("name", NONLINEAR)
 def test_nonlinear(name: str) -> None:
-    assert not on_the_line(NONLINEAR[name]).is_linear
+    assert not problem_with(NONLINEAR[name]).is_linear
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_nonlinear(name: str) -> None:
     ],
     ids=str,
 )
-def test_systems(coupling: Any, linear: bool) -> None:
+def test_linearity_of_systems(coupling: Any, linear: bool) -> None:
     problem = pibls.Problem(
         line,
         [u.diff(x, 2) + coupling - 1, v.diff(x, 2) - u],
@@ -173,7 +173,7 @@ def test_systems(coupling: Any, linear: bool) -> None:
     ],
     ids=lambda value: getattr(value, "label", str(value)),
 )
-def test_conditions_count_too(condition: Any, linear: bool) -> None:
+def test_linearity_depends_on_conditions(condition: Any, linear: bool) -> None:
     """The equation is linear; the problem is only if its conditions are."""
     conditions = [condition, pibls.Dirichlet(u, 0, on=sp.Eq(x, 0))]
     problem = pibls.Problem(line, [u.diff(x, 2) - 1], conditions)
@@ -181,7 +181,7 @@ def test_conditions_count_too(condition: Any, linear: bool) -> None:
     assert problem.is_linear is linear
 
 
-def test_two_dimensions() -> None:
+def test_linearity_in_two_dimensions() -> None:
     w = sp.Function("w")(x, y)
     product = sp.diff(x * y * w, x, y) - x * y * w.diff(x, y)
     for term, linear in ((product, True), (w.diff(x) * w.diff(y), False), (w.diff(x) ** 2 / w.diff(x), True)):
@@ -190,18 +190,18 @@ def test_two_dimensions() -> None:
 
 
 @pytest.mark.parametrize("term", [sp.floor(u), sp.Mod(u, 2), sp.sign(u), sp.Heaviside(u)], ids=str)
-def test_what_has_no_derivative_is_refused(term: Any) -> None:
+def test_terms_without_a_derivative_are_rejected(term: Any) -> None:
     with pytest.raises(pibls.ProblemError, match="terms that can be differentiated by the unknowns"):
-        on_the_line(term)
+        problem_with(term)
 
 
-def test_the_parts_of_a_form() -> None:
-    """r = u'' + x u + sin u' - 3: two jets with coefficients, one in the rest."""
-    form = on_the_line(x * u + sp.sin(u.diff(x)) - 3 + sp.cos(x)).statements[0].form
-    (place,) = form.variables.coordinates
-    assert {jet.alpha: a for jet, a in form.linear} == {(2,): 1, (0,): place}
-    ((jet, symbol),) = form.nonlinear
-    assert jet.alpha == (1,)
+def test_parts_of_a_form() -> None:
+    """r = u'' + x u + sin u' - 3: two derivatives with coefficients, one in the rest."""
+    form = problem_with(x * u + sp.sin(u.diff(x)) - 3 + sp.cos(x)).statements[0].form
+    (coordinate,) = form.variables.coordinates
+    assert {derivative.alpha: a for derivative, a in form.linear} == {(2,): 1, (0,): coordinate}
+    ((derivative, symbol),) = form.nonlinear
+    assert derivative.alpha == (1,)
     assert form.rest == sp.sin(symbol) - 3
 
 
@@ -223,8 +223,8 @@ SOLVED: dict[str, tuple[Operator, bool]] = {
 
 
 @pytest.mark.parametrize("name", SOLVED)
-def test_the_solution_comes_out_right(name: str) -> None:
-    """A wrong verdict would drop or freeze a term: the error would be of the size of the solution."""
+def test_solution_agrees_with_the_exact_one(name: str) -> None:
+    """A wrong classification would drop or freeze a term, with an error of the size of the solution."""
     operator, linear = SOLVED[name]
     problem = pibls.Problem(line, [operator(u) - operator(EXACT).doit()], [pibls.Dirichlet(u, EXACT)])
     assert problem.is_linear is linear

@@ -1,4 +1,4 @@
-"""Equations with thousands of terms are stated without evaluating each function again in every pass."""
+"""Equations with thousands of terms: functions are not evaluated again in every pass."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def series(count: int) -> Any:
     )
 
 
-def test_no_sine_of_a_long_sum_is_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    count = 1050  # more than the thousand results that SymPy keeps
+def test_functions_of_a_long_sum_are_not_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 1050  # more than the size of SymPy's cache
     equation = u.diff(x, 2) + u.diff(y, 2) - sp.Add(*(sp.sin(k * x) for k in range(1, count + 1)))
     calls = []
     old = sp.sin.eval.__func__
@@ -37,7 +37,7 @@ def test_no_sine_of_a_long_sum_is_evaluated_again(monkeypatch: pytest.MonkeyPatc
     assert len(calls) < count / 10
 
 
-def test_the_source_of_a_long_sum_keeps_its_values() -> None:
+def test_values_of_a_long_source() -> None:
     from pibls.problem.forms.compilation import compile_problem
 
     problem = pibls.Problem(
@@ -51,16 +51,16 @@ def test_the_source_of_a_long_sum_keeps_its_values() -> None:
     np.testing.assert_allclose(found, expected, atol=1e-13)
 
 
-def test_terms_with_something_to_do_are_done() -> None:
+def test_unevaluated_terms_are_evaluated() -> None:
     integral = sp.Integral(sp.sin(y), (y, 0, 1))
     expression = sp.sin(x) + sp.Derivative(x**3, x) + sp.Sum(y * x, (y, 1, 3)) + integral
     assert evaluate_terms(expression) == sp.sin(x) + 3 * x**2 + 6 * x + integral
     assert evaluate_terms(sp.Derivative(x**2, x)) == 2 * x
 
 
-def test_renaming_agrees_with_replacement() -> None:
+def test_rename_symbols_agrees_with_xreplace() -> None:
     p, q = sp.symbols("p q", real=True)
     expression = sp.sin(x - 2 * y) ** 2 + sp.sqrt(x**2) * sp.exp(-x) + sp.Abs(y) + sp.pi * x**y + 3
     found = rename_symbols(expression, {x: p, y: q})
     assert sp.simplify(found - expression.xreplace({x: p, y: q})) == 0
-    assert found.has(sp.Abs(p))  # what is known of the new symbols is used outside of sines
+    assert found.has(sp.Abs(p))  # assumptions on the new symbols are used outside of sines

@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.evolutions.boundary_condition_count import has_missing_boundary_conditions
+from pibls.analysis.boundary_condition_count import has_missing_boundary_conditions
 from pibls.problem.forms.compilation import compile_problem
 
 x, t = sp.symbols("x t")

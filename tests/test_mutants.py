@@ -1,4 +1,4 @@
-"""The list of changes for `make mutants`: each applies, and gives Python that differs."""
+"""The mutants of `make mutants`: each applies, and changes the program."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ import pibls.analysis.thresholds
 SOURCE = Path(pibls.__file__).parent
 
 
-def test_every_change_gives_another_program() -> None:
-    found, lost = mutants(SOURCE)
+def test_every_mutant_differs_from_the_source() -> None:
+    found, not_found = mutants(SOURCE)
     assert len(found) >= 40
-    assert len(lost) <= 5, f"renew these in benchmarks/mutations.py: {lost}"
-    assert len(found) + len(lost) > len(LINES)
+    assert len(not_found) <= 5, f"renew these in benchmarks/mutations.py: {not_found}"
+    assert len(found) + len(not_found) > len(LINES)
     parsed = cache(lambda text: ast.dump(ast.parse(text)))
     for mutant in (*found[: len(LINES)], *found[len(LINES) :: 9]):
         source = (SOURCE / mutant.file).read_text(encoding="utf-8")
         assert parsed(mutant.applied(source)) != parsed(source), mutant.name
 
 
-def test_every_field_of_the_thresholds_is_changed() -> None:
+def test_every_threshold_field_has_mutants() -> None:
     text = "\n".join(
         [
             '"""Größen."""',
@@ -39,7 +39,7 @@ def test_every_field_of_the_thresholds_is_changed() -> None:
             "",
         ]
     )
-    found = list(thresholds("search/thresholds.py", text))
+    found = list(thresholds("adaptive/thresholds.py", text))
     assert [m.name for m in found] == [
         *("soft = 0.0001", "soft = 1e-10"),
         *("widths[0] = 126", "widths[0] = 1", "widths[1] = 2530", "widths[1] = 3"),
@@ -47,7 +47,7 @@ def test_every_field_of_the_thresholds_is_changed() -> None:
     assert "soft: float = 0.0001\n" in found[0].applied(text)
 
 
-def test_a_change_is_one_value_in_memory() -> None:
+def test_threshold_mutant_changes_one_value() -> None:
     found, _ = mutants(SOURCE)
     for mutant in [m for m in found if m.file.startswith(THRESHOLDS)][::40]:
         ((thing, field, value),) = differing(mutant, (SOURCE / mutant.file).read_text(encoding="utf-8"))
@@ -56,7 +56,7 @@ def test_a_change_is_one_value_in_memory() -> None:
 
 
 def test_every_changed_line_is_in_a_function() -> None:
-    """Whose code can be exchanged in a process that has imported everything."""
+    """So that its code can be replaced in a process that has imported everything."""
     for mutant in [m for m in mutants(SOURCE)[0] if not m.file.startswith(THRESHOLDS)]:
         source = (SOURCE / mutant.file).read_text(encoding="utf-8")
         old, new = (
@@ -65,8 +65,8 @@ def test_every_changed_line_is_in_a_function() -> None:
         assert [name for name in new if new[name] != old[name]], mutant.name
 
 
-def test_no_threshold_is_read_when_something_is_imported() -> None:
-    """What was read then would not change with it."""
+def test_no_threshold_is_read_at_import() -> None:
+    """Such a value would not change with the mutant."""
     names = {
         name
         for module in (pibls.adaptive.thresholds, pibls.analysis.thresholds)
@@ -75,8 +75,8 @@ def test_no_threshold_is_read_when_something_is_imported() -> None:
     }
     for path in sorted(SOURCE.rglob("*.py")):
         if "thresholds" not in str(path):
-            early = list(_early(ast.parse(path.read_text(encoding="utf-8"))))
-            read = [n.value.id for e in early for n in ast.walk(e) if _is_read(n, names)]  # type: ignore[attr-defined]
+            nodes = list(_import_time_nodes(ast.parse(path.read_text(encoding="utf-8"))))
+            read = [n.value.id for e in nodes for n in ast.walk(e) if _is_read(n, names)]  # type: ignore[attr-defined]
             assert not read, f"{path.name} reads {read}"
 
 
@@ -84,12 +84,12 @@ def _is_read(node: ast.AST, names: set[str]) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names
 
 
-def _early(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs when a module is imported: its statements, those of classes, and defaults."""
+def _import_time_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes executed at import: module and class statements, and default values."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.FunctionDef, ast.Lambda)):
             yield from (*child.args.defaults, *(d for d in child.args.kw_defaults if d is not None))
         elif isinstance(child, ast.ClassDef):
-            yield from _early(child)
+            yield from _import_time_nodes(child)
         elif not any(isinstance(n, ast.Lambda) for n in ast.walk(child)):
             yield child

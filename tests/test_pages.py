@@ -199,7 +199,7 @@ def test_the_ablation_compares_on_equal_terms() -> None:
 
 def test_statements_of_the_pielm_page_hold() -> None:
     data = pielm.read()
-    factors = [pielm.farthest(data, one) for one in pielm.choices(data)]
+    factors = [pielm.largest_distance(data, one) for one in pielm.choices(data)]
     assert len(factors) > 100
     assert min(factors) > 10  # no single setting reproduces the whole column
     for case in reading.LINEAR:  # but each number is reproduced by some setting

@@ -28,8 +28,8 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panels, "_WIDTH", 32)
 
 
-def is_close(found: Array, wanted: Array) -> bool:
-    return bool(np.abs(found - wanted).max() <= 1e-13 * np.abs(wanted).max())
+def is_close(found: Array, expected: Array) -> bool:
+    return bool(np.abs(found - expected).max() <= 1e-13 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("shape", [(300, 150), (300, 128), (60, 150)])
@@ -68,9 +68,9 @@ def test_geqrf_of_a_tall_matrix() -> None:
 def test_qr_of_a_tall_matrix() -> None:
     A = random(400, 150)
     Q, R = panels.qr(A)
-    wanted = linalg.qr(A, mode="economic")
-    assert is_close(Q, wanted[0])
-    assert is_close(R, wanted[1])
+    expected = linalg.qr(A, mode="economic")
+    assert is_close(Q, expected[0])
+    assert is_close(R, expected[1])
 
 
 @pytest.mark.parametrize("imaginary", [0.0, 1.0j])
@@ -78,9 +78,9 @@ def test_qr_of_a_tall_matrix() -> None:
 def test_lu_of_a_square_matrix(imaginary: complex) -> None:
     A = random(150, 150) + (imaginary * random(150, 150, 1) if imaginary else 0.0)
     lu, pivots = panels.lu_factor(A)
-    wanted = linalg.lu_factor(A)
-    assert np.array_equal(pivots, wanted[1])
-    assert np.abs(lu - wanted[0]).max() < 1e-11
+    expected = linalg.lu_factor(A)
+    assert np.array_equal(pivots, expected[1])
+    assert np.abs(lu - expected[0]).max() < 1e-11
     x = np.arange(150.0)
     assert np.allclose(linalg.lu_solve((lu, pivots), A @ x), x, rtol=1e-9)
 

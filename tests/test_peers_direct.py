@@ -28,15 +28,15 @@ def _adapter(name: str) -> Adapter:
 
 def _run(adapter: Adapter, case: str, values: dict[str, Any], tmp_path: Path) -> tuple[float, Outcome]:
     """Run with some of the setting's values replaced; return the largest error at random points."""
-    there = pibls.cases[case]
-    first = adapter.settings(there)[0]
-    X = there.problem.domain.interior(200, np.random.default_rng(5))
+    problem_case = pibls.cases[case]
+    first = adapter.settings(problem_case)[0]
+    X = problem_case.problem.domain.interior(200, np.random.default_rng(5))
     setting = Setting("small", {**first.values, **values})
-    outcome = adapter.run(Task(there, setting, 0, X, 1, tmp_path))
+    outcome = adapter.run(Task(problem_case, setting, 0, X, 1, tmp_path))
     assert outcome.values.shape == (200,)
     assert outcome.seconds > 0
     assert outcome.compile_seconds >= 0
-    return float(np.abs(outcome.values - there.exact(*X.T)).max()), outcome
+    return float(np.abs(outcome.values - problem_case.exact(*X.T)).max()), outcome
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -126,17 +126,19 @@ def test_pypielm_error_is_small(case: str, values: dict[str, Any], tolerance: fl
 
 @pytest.mark.parametrize("case", list(pibls.cases))
 def test_translated_equations_vanish_for_the_exact_solution(case: str) -> None:
-    there = pibls.cases[case]
-    for statement in there.problem.statements:
+    problem_case = pibls.cases[case]
+    for statement in problem_case.problem.statements:
         equation = Equation.of(statement.form)
-        sites = points_on(there.problem, statement.region, 6)
-        assert all(np.all(there.problem.domain.contains(X)) for X in sites)
+        sites = points_on(problem_case.problem, statement.region, 6)
+        assert all(np.all(problem_case.problem.domain.contains(X)) for X in sites)
         # Difference quotients at the boundary use points on both sides: the exact solution extends there.
         x = sites[0].T
-        r = equation.rest(*x, *(_difference(there, sites[0], alpha) for alpha, _ in equation.bent))
+        r = equation.rest(
+            *x, *(_difference(problem_case, sites[0], alpha) for alpha, _ in equation.nonlinear)
+        )
         size = np.ones_like(r)
         for alpha, site, a in equation.linear:
-            term = a(*x) * _difference(there, sites[site], alpha)
+            term = a(*x) * _difference(problem_case, sites[site], alpha)
             r, size = r + term, size + np.abs(term)
         assert np.max(np.abs(r) / size) < 1e-5
 

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 from benchmarks import peers
 from benchmarks.peers.adapter import Adapter, CannotError, Setting, Task
-from benchmarks.peers.plane import Candidate, busy, candidates, plane_of
+from benchmarks.peers.plane import Candidate, busy_note, candidates, plane_of
 from benchmarks.worker import held_out
 
 import pibls
@@ -83,5 +83,5 @@ def test_data_are_read_from_the_problem() -> None:
 
 
 def test_busy_machine_is_reported() -> None:
-    assert busy(1.0, 0.99) == ""
-    assert "0.1 s of processor time" in busy(1.0, 0.1)
+    assert busy_note(1.0, 0.99) == ""
+    assert "0.1 s of processor time" in busy_note(1.0, 0.1)

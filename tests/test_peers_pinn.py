@@ -81,13 +81,13 @@ def test_exact_solution_has_zero_loss(name: str, restored_global_state: None) ->
     """With the exact solution in place of the network, all equations and conditions hold."""
     import deepxde as dde
     import torch
-    from benchmarks.peers.deepxde_problem import posed
+    from benchmarks.peers.deepxde_problem import build_pde
 
     dde.config.set_default_float("float64")
     case, u = pibls.cases[name], _exact_in_torch(name)
 
     def losses(net: Any) -> list[float]:
-        data = posed(case.problem, case.published.settings["points"], net, 0)
+        data = build_pde(case.problem, case.published.settings["points"], net, 0)
         inputs = torch.as_tensor(data.train_x).requires_grad_()
         found = data.losses(None, net(inputs), dde.losses.get("MSE"), inputs, None)
         dde.gradients.clear()
@@ -117,9 +117,12 @@ class _InterruptedError(Exception):
 
 
 @needs_deepxde
-@pytest.mark.parametrize("moment", [("adam", 90), ("lbfgs", 40), ("lbfgs", 120)])
-def test_an_interrupted_run_goes_on(
-    moment: tuple[str, int], tmp_path: Path, restored_global_state: None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("interruption", [("adam", 90), ("lbfgs", 40), ("lbfgs", 120)])
+def test_interrupted_run_is_resumed(
+    interruption: tuple[str, int],
+    tmp_path: Path,
+    restored_global_state: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import torch
     from benchmarks.peers import deepxde_training as training
@@ -129,44 +132,44 @@ def test_an_interrupted_run_goes_on(
         steps = {"adam_steps": 120, "lbfgs_steps": 120, "lbfgs_float": "float64"}
         return _task("TC-2", tmp_path / folder, layers=[1, 8, 8, 1], **steps)
 
-    whole = PINN2().run(task("whole"))
+    uninterrupted = PINN2().run(task("uninterrupted"))
     monkeypatch.setattr(training, "_STEPS_BETWEEN", 30)
-    on_epoch_end = training.Keeper.on_epoch_end
+    on_epoch_end = training.Checkpointer.on_epoch_end
 
     def stop(self: Any) -> None:
         on_epoch_end(self)
-        if self.phase == moment[0] and self.steps[self.phase] >= moment[1]:
+        if self.phase == interruption[0] and self.steps[self.phase] >= interruption[1]:
             raise _InterruptedError
 
-    monkeypatch.setattr(training.Keeper, "on_epoch_end", stop)
+    monkeypatch.setattr(training.Checkpointer, "on_epoch_end", stop)
     with pytest.raises(_InterruptedError):
-        PINN2().run(task("parts"))
-    left = torch.load(tmp_path / "parts" / training.FILE, weights_only=True)
-    assert left["phase"] == moment[0]
-    monkeypatch.setattr(training.Keeper, "on_epoch_end", on_epoch_end)
-    parts = PINN2().run(task("parts"))
-    assert parts.seconds > left["seconds"] > 0
-    assert parts.facts["adam_steps"] == whole.facts["adam_steps"] == 120
-    assert parts.facts["lbfgs_iterations"] == whole.facts["lbfgs_iterations"]
-    np.testing.assert_allclose(parts.values, whole.values, atol=1e-6)
-    # The state stays until the outcome is stored: asked once more, the same outcome without more steps.
-    again = PINN2().run(task("parts"))
-    assert again.facts["lbfgs_iterations"] == whole.facts["lbfgs_iterations"]
-    np.testing.assert_allclose(again.values, parts.values, atol=1e-6)
+        PINN2().run(task("interrupted"))
+    left = torch.load(tmp_path / "interrupted" / training.FILE, weights_only=True)
+    assert left["phase"] == interruption[0]
+    monkeypatch.setattr(training.Checkpointer, "on_epoch_end", on_epoch_end)
+    resumed = PINN2().run(task("interrupted"))
+    assert resumed.seconds > left["seconds"] > 0
+    assert resumed.facts["adam_steps"] == uninterrupted.facts["adam_steps"] == 120
+    assert resumed.facts["lbfgs_iterations"] == uninterrupted.facts["lbfgs_iterations"]
+    np.testing.assert_allclose(resumed.values, uninterrupted.values, atol=1e-6)
+    # The state stays until the outcome is stored: a further run returns the same outcome without more steps.
+    repeated = PINN2().run(task("interrupted"))
+    assert repeated.facts["lbfgs_iterations"] == uninterrupted.facts["lbfgs_iterations"]
+    np.testing.assert_allclose(repeated.values, resumed.values, atol=1e-6)
 
 
 @needs_deepxde
 def test_a_checkpoint_of_other_settings_is_not_resumed(tmp_path: Path, restored_global_state: None) -> None:
     import torch
-    from benchmarks.peers.deepxde_training import FILE, earlier
+    from benchmarks.peers.deepxde_training import FILE, load_checkpoint
 
     torch.save({"key": "another run"}, tmp_path / FILE)
-    assert earlier(tmp_path / FILE, "this run") == {}
-    assert earlier(tmp_path / FILE, "another run") == {"key": "another run"}
+    assert load_checkpoint(tmp_path / FILE, "this run") == {}
+    assert load_checkpoint(tmp_path / FILE, "another run") == {"key": "another run"}
 
 
 @needs_deepxde
-def test_the_cap_is_told(tmp_path: Path, restored_global_state: None) -> None:
+def test_time_cap_is_reported(tmp_path: Path, restored_global_state: None) -> None:
     chosen = {"cap_seconds": 0.01, "adam_share": 0.5, "adam_steps": 45_000, "lbfgs_steps": 5000}
     outcome = PINN2().run(_task("TC-2", tmp_path, **chosen))
     step, iterations = outcome.facts["adam_steps"], outcome.facts["lbfgs_iterations"]
@@ -178,7 +181,7 @@ def test_the_cap_is_told(tmp_path: Path, restored_global_state: None) -> None:
     )
 
 
-def test_the_settings_say_everything() -> None:
+def test_settings_contain_layers_steps_and_cap() -> None:
     setting: Setting = PINN2().settings(pibls.cases["TC-5"])[1]
     assert setting.values["layers"] == [2, *[50] * 10, 1]
     assert setting.values["adam_steps"] == 45_000

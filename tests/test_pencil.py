@@ -1,4 +1,4 @@
-"""Powers at the corners of systems: exponents of the literature, functions that solve, references."""
+"""Operator pencils at corners: exponents from the literature, singular functions, reference solutions."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def free(angle: float) -> list[PencilCondition]:
 def pencil(rows: Any, on: Any, angle: float, start: float = 0.3) -> Pencil:
     symbol = symbol_of(rows, len(rows))
     assert symbol is not None
-    made = Pencil((Sector(start, start + angle, symbol),), (*on(start), *on(start + angle)))
-    assert made.is_square
-    return made
+    pencil_of_corner = Pencil((Sector(start, start + angle, symbol),), (*on(start), *on(start + angle)))
+    assert pencil_of_corner.is_square
+    return pencil_of_corner
 
 
 @pytest.mark.parametrize(
@@ -66,18 +66,18 @@ def pencil(rows: Any, on: Any, angle: float, start: float = 0.3) -> Pencil:
         (PLATE, clamped, 1.5 * math.pi, [1.5444837368, 1.9085291898, 2.0]),
     ],
 )
-def test_exponents_of_the_literature(rows: Any, on: Any, angle: float, expected: list[complex]) -> None:
+def test_exponents_match_the_literature(rows: Any, on: Any, angle: float, expected: list[complex]) -> None:
     found = pencil(rows, on, angle).exponents(abs(expected[-1]) + 0.3)
     assert len(found) >= len(expected)
     for (alpha, _), known in zip(found, expected, strict=False):
         assert alpha == pytest.approx(known, abs=1e-8)
 
 
-def test_a_crack_has_two_functions_of_each_power() -> None:
-    made = pencil(ELASTIC, free, 2.0 * math.pi, -math.pi)
-    exponents = made.exponents(2.6)
+def test_crack_has_two_functions_per_exponent() -> None:
+    pencil_of_corner = pencil(ELASTIC, free, 2.0 * math.pi, -math.pi)
+    exponents = pencil_of_corner.exponents(2.6)
     assert all(count == 2 for _, count in exponents)
-    halves = [p for p in made.powers(2.6, exponents) if abs(p.degree - 0.5) < 1e-9]
+    halves = [p for p in pencil_of_corner.powers(2.6, exponents) if abs(p.degree - 0.5) < 1e-9]
     assert len(halves) == 2
 
 
@@ -85,22 +85,22 @@ def test_a_crack_has_two_functions_of_each_power() -> None:
     ("rows", "angle"), [(STOKES, 1.5 * math.pi), (STOKES, 0.5 * math.pi), (ELASTIC, 2.0)]
 )
 def test_functions_solve_the_equations_and_meet_the_conditions(rows: Any, angle: float) -> None:
-    made = pencil(rows, lambda a: values(a, 2), angle)
-    powers = made.powers(6.0, made.exponents(6.0))
-    bases = corner_bases((0.2, -0.1), made, powers, 1.7)
+    pencil_of_corner = pencil(rows, lambda a: values(a, 2), angle)
+    powers = pencil_of_corner.powers(6.0, pencil_of_corner.exponents(6.0))
+    bases = corner_bases((0.2, -0.1), pencil_of_corner, powers, 1.7)
     theta = 0.3 + angle * np.linspace(0.05, 0.95, 9)
     at = np.array([0.2, -0.1]) + 0.6 * np.stack([np.cos(theta), np.sin(theta)], axis=1)
     for row in rows:
         terms = [c * bases[0, k].jets(at, [beta])[0] for (k, beta), c in row.items()]
         assert np.abs(sum(terms)).max() < 1e-9 * max(np.abs(t).max() for t in terms)
-    whole = np.array([abs(p.degree - round(p.degree.real)) < 1e-9 for p in powers])
+    is_integer = np.array([abs(p.degree - round(p.degree.real)) < 1e-9 for p in powers])
     for side in (0.3, 0.3 + angle):
-        there = np.array([0.2, -0.1]) + 0.6 * np.array([[math.cos(side), math.sin(side)]])
+        points = np.array([0.2, -0.1]) + 0.6 * np.array([[math.cos(side), math.sin(side)]])
         for k in (0, 1):
-            assert np.abs(bases[0, k].jets(there, [ONE])[0][:, ~whole]).max() < 1e-9
+            assert np.abs(bases[0, k].jets(points, [ONE])[0][:, ~is_integer]).max() < 1e-9
 
 
-def test_derivatives_of_both_bases() -> None:
+def test_derivatives_of_polar_and_power_bases() -> None:
     rng = np.random.default_rng(0)
     polar = PolarBasis(
         np.array([0.1, 0.2]),
@@ -134,7 +134,7 @@ def laplacian(f: Any) -> Any:
     return f.diff(x, 2) + f.diff(y, 2)
 
 
-def test_a_clamped_plate() -> None:
+def test_clamped_plate() -> None:
     square = pibls.Box({x: (0, 1), y: (0, 1)})
     equation = sp.Eq(sp.expand(laplacian(laplacian(w))), 1)
     conditions = [pibls.Dirichlet(w, 0), pibls.Neumann(w, 0)]
@@ -143,7 +143,7 @@ def test_a_clamped_plate() -> None:
     assert float(solution(0.5, 0.5)) == pytest.approx(0.00126531908, abs=2e-10)
 
 
-def test_the_lid_of_a_cavity_jumps(tmp_path: Any) -> None:
+def test_stokes_lid_driven_cavity(tmp_path: Any) -> None:
     square = pibls.Box({x: (0, 1), y: (0, 1)})
     equations = [-laplacian(u) + p.diff(x), -laplacian(v) + p.diff(y), u.diff(x) + v.diff(y)]
     conditions = [
@@ -154,16 +154,16 @@ def test_the_lid_of_a_cavity_jumps(tmp_path: Any) -> None:
     ]
     solution = pibls.solve(pibls.Problem(square, equations, conditions), tol=1e-6)
     assert solution.converged
-    # A run with twice as many powers and waves.
+    # Reference: a run with twice as many singular functions and random features.
     assert float(solution[u](0.5, 0.5)) == pytest.approx(-0.205191712837, abs=2e-7)
     path = tmp_path / "cavity.pibls"
     solution.save(path)
-    again = pibls.load(path)
-    assert float(again[p](0.3, 0.4)) == float(solution[p](0.3, 0.4))
+    loaded = pibls.load(path)
+    assert float(loaded[p](0.3, 0.4)) == float(solution[p](0.3, 0.4))
 
 
-def test_inertia_in_a_cavity_whose_lid_jumps() -> None:
-    """Cells with the functions of both corners, and an integral over all of them."""
+def test_navier_stokes_lid_driven_cavity() -> None:
+    """Cells with the singular functions of both corners, and an integral condition over all cells."""
     square = pibls.Box({x: (0, 1), y: (0, 1)})
     inertia = [u * f.diff(x) + v * f.diff(y) for f in (u, v)]
     equations = [
@@ -179,14 +179,14 @@ def test_inertia_in_a_cavity_whose_lid_jumps() -> None:
     ]
     solution = pibls.solve(pibls.Problem(square, equations, conditions), tol=1e-2)
     assert solution.converged
-    # NGSolve, order 9, graded towards the corners: -0.209148; the literature says -0.2091491.
+    # NGSolve, order 9, graded towards the corners: -0.209148; literature: -0.2091491.
     error = abs(float(solution[u](0.5, 0.5)) + 0.209149)
     assert error < 2e-4
     assert error < solution[u].error.max < 1e-2
     assert abs(float(solution.integral(p))) < 1e-4
 
 
-def test_a_slanted_interface_that_meets_the_boundary() -> None:
+def test_oblique_interface_meets_the_boundary() -> None:
     square = pibls.Box({x: (-1, 1), y: (-1, 1)})
     k = sp.Piecewise((400, x + 2 * y < sp.Rational(1, 5)), (1, True))
     problem = pibls.Problem(square, [sp.Eq(-pibls.div(k * pibls.grad(u)), 1)], [pibls.Dirichlet(u, 0)])
@@ -196,7 +196,7 @@ def test_a_slanted_interface_that_meets_the_boundary() -> None:
     assert float(solution(0.3, 0.2)) == pytest.approx(0.0723684802, abs=1e-8)
 
 
-def test_three_materials_meet_in_a_point() -> None:
+def test_exponent_where_three_materials_meet() -> None:
     from pibls.analysis.corners.junctions import junctions_of
     from pibls.problem.forms.compilation import compile_problem
     from pibls.problem.interfaces.decomposition import subdomain_decomposition
@@ -210,29 +210,29 @@ def test_three_materials_meet_in_a_point() -> None:
     found = junctions_of(compile_problem(problem), square, materials)
     (inside,) = [j for j in found if len(j.subdomains) == 3]
     assert inside.point == pytest.approx((1 / 15, -1 / 30), abs=1e-12)
-    # α with Σ over the sectors, solved by hand for u = a cos αθ + b sin αθ in each of them.
-    assert inside.pencil.exponents(1.0)[0][0] == pytest.approx(_first_of_three(inside), abs=1e-9)
+    # α from the transfer matrices of u = a cos αθ + b sin αθ in the sectors.
+    assert inside.pencil.exponents(1.0)[0][0] == pytest.approx(_smallest_exponent(inside), abs=1e-9)
 
 
-def _first_of_three(junction: Any) -> float:
-    """The least α at which the transfer once around, of value and flux, has the eigenvalue 1."""
+def _smallest_exponent(junction: Any) -> float:
+    """Return the smallest α at which the transfer matrix around the point has the eigenvalue 1."""
     from scipy.optimize import brentq
 
     sectors = junction.pencil.sectors
-    law = {}
+    conductivity = {}
     for number, sector in enumerate(sectors):
         t = sector.middle
         point = (1 / 15 + 1e-3 * math.cos(t), -1 / 30 + 1e-3 * math.sin(t))
         one, two = point[0] - point[1] - 0.1, point[0] + 2 * point[1]
-        law[number] = 100.0 if one <= 0 else (1.0 if two > 0 else 10.0)
+        conductivity[number] = 100.0 if one <= 0 else (1.0 if two > 0 else 10.0)
 
     def defect(alpha: float) -> float:
-        once = np.eye(2)
+        transfer = np.eye(2)
         for number, sector in enumerate(sectors):
-            k, w = law[number], alpha * (sector.stop - sector.start)
-            turn = np.array([[math.cos(w), math.sin(w) / k], [-k * math.sin(w), math.cos(w)]])
-            once = turn @ once
-        return float(2.0 - np.trace(once))
+            k, w = conductivity[number], alpha * (sector.stop - sector.start)
+            sector_matrix = np.array([[math.cos(w), math.sin(w) / k], [-k * math.sin(w), math.cos(w)]])
+            transfer = sector_matrix @ transfer
+        return float(2.0 - np.trace(transfer))
 
     grid = np.linspace(0.05, 1.0, 400)
     values = [defect(a) for a in grid]
@@ -243,7 +243,7 @@ def _first_of_three(junction: Any) -> float:
 @pytest.mark.parametrize(
     ("lid", "jumps"), [(1, True), (16 * x**2 * (1 - x) ** 2, False), (sp.sin(sp.pi * x), False)]
 )
-def test_only_a_lid_that_jumps_clashes_with_the_walls(lid: Any, jumps: bool) -> None:
+def test_only_a_discontinuous_lid_velocity_is_incompatible(lid: Any, jumps: bool) -> None:
     from pibls.analysis.corners.system_corners import system_corners
     from pibls.problem.forms.compilation import compile_problem
 
@@ -253,4 +253,4 @@ def test_only_a_lid_that_jumps_clashes_with_the_walls(lid: Any, jumps: bool) -> 
     problem = pibls.Problem(square, equations, [*conditions, pibls.Dirichlet(p, 0, on={x: 0.5, y: 0})])
     found = system_corners(compile_problem(problem), square)
     assert len(found) == 4
-    assert sum(w.has_incompatible_data for w in found) == 2 * jumps
+    assert sum(corner.has_incompatible_data for corner in found) == 2 * jumps

@@ -35,7 +35,7 @@ class Ramp:
         return 2 * np.asarray(a)
 
 
-def searched(problem: pibls.Problem, **settings: Any) -> pibls.Solution:
+def solve_silently(problem: pibls.Problem, **settings: Any) -> pibls.Solution:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
         return pibls.solve(problem, **{"tol": 1e-4, **settings})
@@ -68,22 +68,22 @@ SHAPES = {
     "level set": pibls.Implicit(x**2 + y**4 - 1, {x: (-2, 2), y: (-2, 2)}),
     "slit": SQUARE - pibls.Slit((x, y), [(0.2, 0.5), (0.7, 0.5)]),
     "spline": pibls.Spline((x, y), [(0, 0), (1, 0), (1, 1), (0, 1)]),
-    "turned": DISK.rotated(0.3) if hasattr(DISK, "rotated") else DISK,
+    "rotated": DISK.rotated(0.3) if hasattr(DISK, "rotated") else DISK,
     "in time": DISK.during(t, 0, 1),
-    "own shape": Ring(),
+    "user-defined": Ring(),
 }
 
 
 @pytest.mark.parametrize("domain", SHAPES.values(), ids=SHAPES)
-def test_shapes(domain: Any) -> None:
-    def asked(shape: Any) -> list[Any]:
+def test_domains(domain: Any) -> None:
+    def sampled(shape: Any) -> list[Any]:
         X = shape.interior(50, np.random.default_rng(1))
         b = shape.boundary(20, np.random.default_rng(2))
         return [X, b.points, b.normals, shape.contains(1.1 * X)]
 
-    before = asked(domain)  # fills the caches
+    before = sampled(domain)  # fills the caches
     for other in (pickle.loads(pickle.dumps(domain)), copy.copy(domain), copy.deepcopy(domain)):
-        assert all(is_bitwise_equal(a, b) for a, b in zip(asked(other), before, strict=True))
+        assert all(is_bitwise_equal(a, b) for a, b in zip(sampled(other), before, strict=True))
 
 
 def coupled() -> pibls.Solution:
@@ -93,7 +93,7 @@ def coupled() -> pibls.Solution:
         [a.diff(x, 2) - b, b.diff(x, 2) - a - 1],
         [pibls.Dirichlet(a, 0), pibls.Dirichlet(b, 1)],
     )
-    return searched(problem)
+    return solve_silently(problem)
 
 
 def layer() -> pibls.Solution:
@@ -101,18 +101,18 @@ def layer() -> pibls.Solution:
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1), [-w.diff(x, 2) / 10**4 + w.diff(x) - 1], [pibls.Dirichlet(w, 0)]
     )
-    return searched(problem)
+    return solve_silently(problem)
 
 
 def inclusion() -> pibls.Solution:
     w = u(x, y)
     k = sp.Piecewise((3, pibls.Disk((x, y), (0, 0), HALF).inside), (1, True))
-    return searched(pibls.Problem(DISK, [pibls.div(k * pibls.grad(w)) + 1], [pibls.Dirichlet(w, 0)]))
+    return solve_silently(pibls.Problem(DISK, [pibls.div(k * pibls.grad(w)) + 1], [pibls.Dirichlet(w, 0)]))
 
 
 def jump() -> pibls.Solution:
     w, k = u(x), sp.Piecewise((1, x < HALF), (3, True))
-    return searched(
+    return solve_silently(
         pibls.Problem(pibls.Interval(x, 0, 1), [pibls.div(k * pibls.grad(w)) + 1], [pibls.Dirichlet(w, 0)])
     )
 
@@ -120,7 +120,7 @@ def jump() -> pibls.Solution:
 def oscillator() -> pibls.Solution:
     w = u(t)
     conditions = [pibls.Initial(w, 1), pibls.Initial(w.diff(t), 0)]
-    return searched(pibls.Problem(pibls.Interval(t, 0, 10), [w.diff(t, 2) + sp.sin(w)], conditions))
+    return solve_silently(pibls.Problem(pibls.Interval(t, 0, 10), [w.diff(t, 2) + sp.sin(w)], conditions))
 
 
 def with_parameter() -> pibls.Problem:
@@ -138,16 +138,19 @@ def with_callables() -> pibls.Problem:
 
 L_SHAPE = pibls.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
 KINDS: dict[str, tuple[str, Callable[[], pibls.Solution]]] = {
-    "waves": ("SingleDomainSpace", lambda: searched(poisson(DISK))),
-    "tensor product": ("TensorGridSpace", lambda: searched(poisson(SQUARE, sp.exp(x * y)), tol=1e-8)),
+    "random features": ("SingleDomainSpace", lambda: solve_silently(poisson(DISK))),
+    "tensor product": ("TensorGridSpace", lambda: solve_silently(poisson(SQUARE, sp.exp(x * y)), tol=1e-8)),
     "cells": ("CellSpace", layer),
-    "singular functions": ("SingleDomainSpace", lambda: searched(poisson(L_SHAPE))),
-    "pieces": ("SubdomainSpace", inclusion),
-    "across a jump": ("CellSpace", jump),
+    "singular functions": ("SingleDomainSpace", lambda: solve_silently(poisson(L_SHAPE))),
+    "subdomains": ("SubdomainSpace", inclusion),
+    "interface": ("CellSpace", jump),
     "several unknowns": ("SingleDomainSpace", coupled),
     "ordinary evolution": ("TimeWindows", oscillator),
-    "evolution": ("TimeWindows", lambda: searched(heat(pibls.Interval(x, 0, 1), x * (1 - x)))),
-    "evolution on a shape": ("TimeWindows", lambda: searched(heat(DISK, (1 - x**2 - y**2) ** 2), tol=1e-2)),
+    "evolution": ("TimeWindows", lambda: solve_silently(heat(pibls.Interval(x, 0, 1), x * (1 - x)))),
+    "evolution on a shape": (
+        "TimeWindows",
+        lambda: solve_silently(heat(DISK, (1 - x**2 - y**2) ** 2), tol=1e-2),
+    ),
     "decomposed": (
         "CellSpace",
         lambda: solve_quietly(poisson(SQUARE), pibls.Decomposed((2, 2), pibls.Features(20, scale=2.0))),
@@ -156,9 +159,9 @@ KINDS: dict[str, tuple[str, Callable[[], pibls.Solution]]] = {
         "SingleDomainSpace",
         lambda: solve_quietly(poisson(SQUARE), pibls.Broad(5, 5, 2, 6, scale=1.5)),
     ),
-    "sensitivity": ("SingleDomainSpace", lambda: searched(with_parameter()).sensitivity("k")),
-    "callables": ("SingleDomainSpace", lambda: searched(with_callables())),
-    "not solved": ("CellSpace", lambda: searched(poisson(DISK, sp.exp(9 * x)), max_nodes=32)),
+    "sensitivity": ("SingleDomainSpace", lambda: solve_silently(with_parameter()).sensitivity("k")),
+    "callables": ("SingleDomainSpace", lambda: solve_silently(with_callables())),
+    "not converged": ("CellSpace", lambda: solve_silently(poisson(DISK, sp.exp(9 * x)), max_nodes=32)),
 }
 
 
@@ -184,15 +187,15 @@ def test_solutions_and_solved_problems(kind: str) -> None:
     assert isinstance(pickle.loads(pickle.dumps(solution.problem)), pibls.Problem)
 
 
-@pytest.mark.parametrize("kind", ["waves", "pieces", "callables", "ordinary evolution"])
-def test_a_solved_problem_is_solved_again_with_the_same_result(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["random features", "subdomains", "callables", "ordinary evolution"])
+def test_solving_a_copied_problem_gives_the_same_result(kind: str) -> None:
     problem = solution_of(kind).problem
-    weights = solve_quietly(problem, pibls.Waves(30, scale=2.0)).coefficients
+    coefficients = solve_quietly(problem, pibls.Waves(30, scale=2.0)).coefficients
     for other in (pickle.loads(pickle.dumps(problem)), copy.copy(problem), copy.deepcopy(problem)):
-        assert is_bitwise_equal(solve_quietly(other, pibls.Waves(30, scale=2.0)).coefficients, weights)
+        assert is_bitwise_equal(solve_quietly(other, pibls.Waves(30, scale=2.0)).coefficients, coefficients)
 
 
-def test_the_error_of_a_given_basis_is_estimated_after_the_round_trip() -> None:
+def test_error_estimate_after_round_trip() -> None:
     solution = solve_quietly(poisson(SQUARE), pibls.Waves(40, scale=2.0))
     other = pickle.loads(pickle.dumps(solution))
     assert "error" not in vars(other)
@@ -206,17 +209,17 @@ def test_conditions_estimates_and_fits() -> None:
     for other in (pickle.loads(pickle.dumps(value)), copy.copy(value), copy.deepcopy(value)):
         assert other == value
         assert other.value is conductivity
-    error = solution_of("waves").error
+    error = solution_of("random features").error
     other = pickle.loads(pickle.dumps(error))
     assert (other.max, other.l2, other.each) == (error.max, error.l2, error.each)
     k, xs = sp.Symbol("k"), np.linspace(0.1, 0.9, 9)
-    data = pibls.Data(u(x), {x: xs}, searched(with_parameter())(xs))
+    data = pibls.Data(u(x), {x: xs}, solve_silently(with_parameter())(xs))
     fit = pibls.fit(with_parameter(), data, {k: (0.5, 5.0)})
-    for again in (pickle.loads(pickle.dumps(fit)), copy.copy(fit), copy.deepcopy(fit)):
-        assert again.values == fit.values
-        assert again.std == fit.std
-        assert again.summary() == fit.summary()
-        assert is_bitwise_equal(again.solution(xs), fit.solution(xs))
+    for other_fit in (pickle.loads(pickle.dumps(fit)), copy.copy(fit), copy.deepcopy(fit)):
+        assert other_fit.values == fit.values
+        assert other_fit.std == fit.std
+        assert other_fit.summary() == fit.summary()
+        assert is_bitwise_equal(other_fit.solution(xs), fit.solution(xs))
 
 
 def test_a_lambda_is_pickled_with_cloudpickle_or_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +227,7 @@ def test_a_lambda_is_pickled_with_cloudpickle_or_named_in_the_error(monkeypatch:
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1), [w.diff(x, 2) + 1], [pibls.Dirichlet(w, lambda a: 3 * a)]
     )
-    solution = searched(problem)
+    solution = solve_silently(problem)
     pytest.importorskip("cloudpickle")
     assert is_bitwise_equal(pickle.loads(pickle.dumps(solution))(0.3), solution(0.3))
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
@@ -244,12 +247,12 @@ def _solved(problem: pibls.Problem) -> pibls.Solution:
 
 
 def test_other_processes_take_and_return_problems_and_solutions() -> None:
-    """Started afresh (spawn), so that nothing is inherited."""
-    solution = solution_of("waves")
+    """The processes are started with spawn and inherit nothing."""
+    solution = solution_of("random features")
     started = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=started) as pool:
-        there = pool.submit(_value_and_error, solution).result(timeout=60)
+        computed = pool.submit(_value_and_error, solution).result(timeout=60)
         returned = pool.submit(_solved, solution.problem).result(timeout=60)
-    assert there == _value_and_error(solution)
+    assert computed == _value_and_error(solution)
     assert is_bitwise_equal(returned.coefficients, solution.coefficients)
     assert is_bitwise_equal(returned(0.3, 0.2), solution(0.3, 0.2))

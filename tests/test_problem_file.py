@@ -1,4 +1,4 @@
-"""Problem files: what they say, how mistakes in them are shown, and that problems survive the disk."""
+"""Problem files: their contents, the position of errors in them, and round trips of problems."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ picture = "out/everything.png"
 """
 
 
-def changed(old: str, new: str, text: str = FILE) -> str:
+def replaced(old: str, new: str, text: str = FILE) -> str:
     assert old in text
     return text.replace(old, new, 1)
 
 
-def test_a_file_says_everything_that_python_can() -> None:
+def test_file_equals_problem_built_in_python() -> None:
     file = parse_problem(FILE)
     k = sp.Symbol("k")
     half = sp.Rational(1, 2)
@@ -134,7 +134,7 @@ def test_defaults_are_those_of_solve() -> None:
     assert file.settings == {name: parameters[name].default for name in file.settings}
 
 
-def test_a_vector_equation_is_one_for_each_component() -> None:
+def test_vector_equation_gives_one_equation_per_component() -> None:
     file = parse_problem("""
 unknowns = ["p", "q"]
 equations = ["[p_x, q_x] = [q, -p]"]
@@ -144,14 +144,14 @@ conditions = [{ initial = "p", value = 1 }, { initial = "q", value = 0 }]
     assert len(file.problem.equations) == 2
 
 
-def test_parameters_can_be_given_from_outside() -> None:
-    for value, meant in ((3, 3), (0.1, sp.Rational(1, 10)), ("pi/2", sp.pi / 2)):
-        assert parse_problem(FILE, parameters={"k": value}).parameters["k"] == meant
+def test_parameters_can_be_overridden() -> None:
+    for value, expected in ((3, 3), (0.1, sp.Rational(1, 10)), ("pi/2", sp.pi / 2)):
+        assert parse_problem(FILE, parameters={"k": value}).parameters["k"] == expected
     with pytest.raises(ProblemError, match=r"parameters of problem.toml \(k, k2\), got kk. Did you mean k"):
         parse_problem(FILE, parameters={"kk": 3})
 
 
-def test_shapes_have_names() -> None:
+def test_named_shapes() -> None:
     text = """
 equations = ["u_xx + u_yy = 1"]
 [domain]
@@ -168,15 +168,15 @@ on = "square"
     with pytest.raises(
         TextError, match=r"expected a shape \(interval, box, disk.*got 'bax'.*Did you mean box"
     ):
-        parse_problem(changed("square = { box = { x = [0, 1], y = [0, 1] } }", "square = { bax = 1 }", text))
+        parse_problem(replaced("square = { box = { x = [0, 1], y = [0, 1] } }", "square = { bax = 1 }", text))
     with pytest.raises(TextError, match="the name of a shape, got 'hole'"):
-        parse_problem(changed('shape = "square"', 'shape = "square - hole"', text))
+        parse_problem(replaced('shape = "square"', 'shape = "square - hole"', text))
     with pytest.raises(TextError, match="Declared shapes are square"):
-        parse_problem(changed('shape = "square"', 'shape = "sqare"', text))
+        parse_problem(replaced('shape = "square"', 'shape = "sqare"', text))
 
 
-MISTAKES: list[tuple[str, str, str, str]] = [
-    # what, what instead, the place, the message
+INVALID_FILES: list[tuple[str, str, str, str]] = [
+    # old text, new text, position, message
     ("title", "titel", "line 1, column 1", "Did you mean title"),
     ('"u", "v"', '"u", "v", "u"', "line 2, column 24", "unique unknowns"),
     ('"u", "v"', '"u", 3', "line 2, column 18", "expected a string, got a number, 3"),
@@ -225,12 +225,14 @@ MISTAKES: list[tuple[str, str, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "place", "message"), MISTAKES, ids=[m[1][:30] or m[0] for m in MISTAKES]
+    ("old", "new", "position", "message"),
+    INVALID_FILES,
+    ids=[case[1][:30] or case[0] for case in INVALID_FILES],
 )
-def test_a_mistake_is_shown_at_its_place(old: str, new: str, place: str, message: str) -> None:
+def test_error_is_reported_with_its_position(old: str, new: str, position: str, message: str) -> None:
     with pytest.raises(TextError, match=message) as caught:
-        parse_problem(changed(old, new), file="my.toml")
-    assert re.search(f"my.toml, ({place})", str(caught.value)), str(caught.value)
+        parse_problem(replaced(old, new), file="my.toml")
+    assert re.search(f"my.toml, ({position})", str(caught.value)), str(caught.value)
 
 
 def test_a_key_below_the_wrong_section_is_explained() -> None:
@@ -239,38 +241,38 @@ def test_a_key_below_the_wrong_section_is_explained() -> None:
         parse_problem(text)
 
 
-def test_remedies_speak_the_language_of_the_file() -> None:
-    """Made where the error is raised, beside the one for Python; no file is told to write Python."""
+def test_remedies_refer_to_the_file_format() -> None:
+    """Errors of the problem have one remedy for Python and another for problem files."""
     with pytest.raises(TextError, match=r"Add a section \[time\] with t = \[0, 1\]"):
-        parse_problem(changed('periodic = "v"\ncoordinate = "y"', 'initial = "v"\nvalue = 0'))
+        parse_problem(replaced('periodic = "v"\ncoordinate = "y"', 'initial = "v"\nvalue = 0'))
 
 
-def test_what_is_missing_is_named() -> None:
+def test_missing_sections_are_reported() -> None:
     for section, message in (
         ("equations", "a list of equations, got none"),
         ("conditions", "at least one condition, got none"),
         ("domain", "coordinates with bounds, got none"),
     ):
-        parts = {
+        sections = {
             "equations": "equations = ['u_xx = 1']",
             "domain": "domain = { x = [0, 1] }",
             "conditions": "conditions = [{ dirichlet = 'u', value = 0 }]",
         }
-        del parts[section]
+        del sections[section]
         with pytest.raises(TextError, match=message):
-            parse_problem("\n".join(parts.values()))
+            parse_problem("\n".join(sections.values()))
 
 
-def test_errors_of_the_problem_itself_are_passed_on() -> None:
+def test_errors_of_the_problem_are_located_in_the_file() -> None:
     with pytest.raises(TextError, match=r"as many equations as unknowns \(2\)") as caught:
-        parse_problem(changed('    "v_xx + v_yy = f",\n', ""), file="my.toml")
+        parse_problem(replaced('    "v_xx + v_yy = f",\n', ""), file="my.toml")
     assert caught.value.file == "my.toml"
     with pytest.raises(TextError, match="equation 2: expected") as caught:
-        parse_problem(changed("v_xx + v_yy = f", "u - u = f"), file="my.toml")
+        parse_problem(replaced("v_xx + v_yy = f", "u - u = f"), file="my.toml")
     assert caught.value.line == 5
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match="a file that can be read, got No such file"):
         read_problem(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b"title = '\xe9'")
@@ -314,7 +316,7 @@ PROBLEMS: dict[str, pibls.Problem] = {
         [pibls.Dirichlet(ux, K + x), pibls.Robin(ux, 0, BETA, 1, on=sp.Eq(x, 1))],
         parameters={K: 0.1, BETA: 2},
     ),
-    "places": pibls.Problem(
+    "boundary parts": pibls.Problem(
         SQUARE,
         [u.diff(x, 2) + u.diff(y, 2) + sp.Abs(u)],
         [
@@ -332,7 +334,7 @@ PROBLEMS: dict[str, pibls.Problem] = {
     "in space": pibls.Problem(
         STRIP, [ut.diff(t) - ut.diff(x, 2)], [pibls.Dirichlet(ut, 0, on=LINE), pibls.Initial(ut, 0)]
     ),
-    "strange names": pibls.Problem(
+    "unusual names": pibls.Problem(
         pibls.Interval(THETA, 0, 1), [ENERGY.diff(THETA, 2) - sp.Abs(THETA)], [pibls.Dirichlet(ENERGY, 0)]
     ),
     "assumptions": pibls.Problem(
@@ -353,7 +355,7 @@ PROBLEMS: dict[str, pibls.Problem] = {
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_problem_comes_back_from_its_text(name: str) -> None:
+def test_problem_round_trips_through_text(name: str) -> None:
     problem = PROBLEMS[name]
     text = problem_text(problem, title='A "title"', settings={"tol": 1e-7, "seed": 2, "time_limit": None})
     file = parse_problem(text)
@@ -363,12 +365,12 @@ def test_a_problem_comes_back_from_its_text(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(pibls.cases))
-def test_a_case_of_the_paper_comes_back_from_its_text(name: str) -> None:
+def test_case_of_the_paper_round_trips_through_text(name: str) -> None:
     problem = pibls.cases[name].problem
     assert parse_problem(problem_text(problem)).problem == problem
 
 
-def test_python_functions_are_named_and_asked_for() -> None:
+def test_python_functions_are_named_and_required() -> None:
     problem = pibls.Problem(
         SQUARE,
         [sp.Eq(u.diff(x, 2) + u.diff(y, 2), x * pibls.known(bump, x, y) + pibls.known(np.sin, y))],
@@ -381,17 +383,17 @@ def test_python_functions_are_named_and_asked_for() -> None:
     assert 'value = "python(bump)"' in text
     with pytest.raises(TextError, match="Text contains no Python code: pass functions="):
         parse_problem(text)
-    again = parse_problem(text, functions=functions).problem
-    assert again.conditions == problem.conditions
-    assert problem_text(again) == text
-    absent = parse_problem(text, stand_ins=True).problem
-    assert absent.unknowns == problem.unknowns
+    parsed = parse_problem(text, functions=functions).problem
+    assert parsed.conditions == problem.conditions
+    assert problem_text(parsed) == text
+    with_stand_ins = parse_problem(text, stand_ins=True).problem
+    assert with_stand_ins.unknowns == problem.unknowns
     with pytest.raises(ProblemError, match=r"the Python function of this name"):
-        absent.conditions[0].value(0.0, 0.0)
+        with_stand_ins.conditions[0].value(0.0, 0.0)
 
 
-class Own:
-    """A shape of a user's own: the unit interval."""
+class UserDefinedInterval:
+    """A user-defined shape: the unit interval."""
 
     coordinates = (x,)
     bounds = ((0.0, 1.0),)
@@ -400,10 +402,10 @@ class Own:
     contains = staticmethod(LINE.contains)
 
 
-def test_what_no_file_can_hold_is_refused() -> None:
-    own = pibls.Problem(Own(), [ux.diff(x, 2)], [pibls.Dirichlet(ux, 0)])
+def test_problem_that_cannot_be_written_is_rejected() -> None:
+    user_defined = pibls.Problem(UserDefinedInterval(), [ux.diff(x, 2)], [pibls.Dirichlet(ux, 0)])
     with pytest.raises(ProblemError, match="user-defined classes cannot be written"):
-        problem_text(own)
+        problem_text(user_defined)
     dummy = sp.Dummy("x")
     w = sp.Function("u")(dummy)
     hidden = pibls.Problem(pibls.Interval(dummy, 0, 1), [w.diff(dummy)], [pibls.Initial(w, 0)])
@@ -420,7 +422,7 @@ def test_templates_are_listed() -> None:
 
 
 @pytest.mark.parametrize("kind", kinds())
-def test_a_template_is_valid_and_can_be_solved(kind: str) -> None:
+def test_template_is_valid_and_converges(kind: str) -> None:
     file = parse_problem(template(kind), file=f"{kind}.toml")
     assert file.title
     assert parse_problem(problem_text(file.problem)).problem == file.problem
@@ -430,7 +432,7 @@ def test_a_template_is_valid_and_can_be_solved(kind: str) -> None:
     assert solution.converged
 
 
-def test_the_known_answer_of_a_template() -> None:
+def test_template_with_known_solution() -> None:
     file = parse_problem(template("helmholtz"))
     solution = pibls.solve(file.problem, **file.settings)
     a, b = np.random.default_rng(0).uniform(0, 1, (2, 200))

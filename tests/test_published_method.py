@@ -1,4 +1,4 @@
-"""Algorithm 2 where the sensitivity study takes it: far fewer points than nodes."""
+"""Algorithm 2 of the paper with fewer points than nodes, and its initial guesses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pibls.spaces import SingleDomainSpace
 
 
 def test_algorithm_2_with_fewer_rows_than_columns() -> None:
-    """The triangle of a flat matrix is flat too; its QR failed once."""
+    """The triangular factor of a wide matrix is wide, too; its QR factorization used to fail."""
     case = pibls.cases["TC-10"]
     basis = pibls.Broad(4, 10, 2, 10, scale=3.0)
     points = pibls.Points(40, 0, 1)
@@ -26,8 +26,8 @@ def test_algorithm_2_with_fewer_rows_than_columns() -> None:
     assert abs(solution(1.0) - case.exact(1.0)) < 1e-5
 
 
-def test_the_starts_and_perturbations_of_other_codes() -> None:
-    """Linear terms alone, zero, and ξ₂w + Random(-ξ₁δ, ξ₁δ), as Dong and Li and the authors' code."""
+def test_initial_guesses_and_perturbations_of_other_codes() -> None:
+    """Linear terms only, zero, and ξ₂w + Random(-ξ₁δ, ξ₁δ), as in Dong and Li and the authors' code."""
     case = pibls.cases["TC-10"]
     basis, points = pibls.Broad(4, 10, 2, 10, scale=3.0), pibls.Points(120, 0, 1)
     for start in ("linearised", "linear terms", "zero"):
@@ -40,17 +40,17 @@ def test_the_starts_and_perturbations_of_other_codes() -> None:
         pibls.NLSQPerturb(start="random")
 
 
-def test_the_linear_terms_alone_have_the_nonlinear_ones_dropped() -> None:
+def test_linear_part_drops_nonlinear_terms() -> None:
     t = sp.Symbol("t")
     u = sp.Function("u")(t)
     problem = pibls.Problem(pibls.Interval(t, 0, 1), [u.diff(t) + sp.sin(u) - 2], [pibls.Initial(u, 1)])
-    lowered = compile_problem(problem)
-    points = place(lowered, problem.domain, pibls.Points(5, 0, 1), np.random.default_rng(0))
+    compiled = compile_problem(problem)
+    points = place(compiled, problem.domain, pibls.Points(5, 0, 1), np.random.default_rng(0))
     drawn = pibls.Broad(1, 3, scale=1.0).draw(np.array([[0.0, 1.0]]), np.random.default_rng(0))
-    system = assemble(lowered, points, SingleDomainSpace.shared(drawn, 1))
+    system = assemble(compiled, points, SingleDomainSpace.shared(drawn, 1))
     L, b = system.linear_part()
-    J, _ = system.linearise(system.values_of_constant(0.0))
+    J, _ = system.linearize(system.values_of_constant(0.0))
     np.testing.assert_allclose(b, [2.0] * 5 + [1.0])
     np.testing.assert_allclose(
-        (J - L)[:5], drawn.jets(points[lowered.residuals[0].region].sites[0], [(0,)])[0]
+        (J - L)[:5], drawn.jets(points[compiled.residuals[0].region].sites[0], [(0,)])[0]
     )

@@ -22,24 +22,24 @@ PLATE = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.2)
 CORNER = pibls.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
 ROUNDING = 4 * np.finfo(float).eps
 
-Outside = Callable[..., Any]
+Distance = Callable[..., Any]
 
 
-def in_square(a: Any, b: Any) -> Any:
+def outside_square(a: Any, b: Any) -> Any:
     return np.max([-a, a - 1, -b, b - 1], axis=0)
 
 
-OUTSIDE: dict[str, tuple[Any, Outside]] = {
-    "box": (SQUARE, in_square),
+DOMAINS: dict[str, tuple[Any, Distance]] = {
+    "box": (SQUARE, outside_square),
     "disk": (DISK, lambda a, b: np.hypot(a, b) - 1),
-    "csg": (PLATE, lambda a, b: np.maximum(in_square(a, b), 0.2 - np.hypot(a - 0.5, b - 0.5))),
+    "csg": (PLATE, lambda a, b: np.maximum(outside_square(a, b), 0.2 - np.hypot(a - 0.5, b - 0.5))),
     "polygon": (CORNER, lambda a, b: np.max([-a, a - 2, -b, b - 2, np.minimum(a - 1, b - 1)], axis=0)),
 }
-"""How far each point is outside, at most zero inside and on the boundary."""
+"""Domains with the distance of a point from them, at most zero inside and on the boundary."""
 
 
-def guarded(outside: Outside, f: Callable[..., Any], *, timed: bool = False) -> Callable[..., Any]:
-    """f, which raises where it is called with anything but float arrays inside the closed domain."""
+def guarded(outside: Distance, f: Callable[..., Any], *, timed: bool = False) -> Callable[..., Any]:
+    """Return f with assertions that it is called with float arrays at points of the closed domain."""
 
     def checked(*columns: Any) -> Any:
         assert all(type(c) is np.ndarray and c.dtype == np.float64 and c.ndim == 1 for c in columns)
@@ -51,11 +51,11 @@ def guarded(outside: Outside, f: Callable[..., Any], *, timed: bool = False) -> 
     return checked
 
 
-def unit(a: Any) -> Any:
+def outside_unit_interval(a: Any) -> Any:
     return np.maximum(-a, a - 1)
 
 
-def solved(problem: pibls.Problem, **more: Any) -> pibls.Solution:
+def solve_silently(problem: pibls.Problem, **more: Any) -> pibls.Solution:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
         solution = pibls.solve(problem, **{"tol": 1e-4, **more})
@@ -64,50 +64,52 @@ def solved(problem: pibls.Problem, **more: Any) -> pibls.Solution:
     return solution
 
 
-def test_on_an_interval() -> None:
-    source, factor = guarded(unit, np.exp), guarded(unit, lambda a: 1 + a)
+def test_functions_on_an_interval() -> None:
+    source, factor = guarded(outside_unit_interval, np.exp), guarded(outside_unit_interval, lambda a: 1 + a)
     equation = sp.Eq(v.diff(x, 2) - pibls.known(factor, x) * v, pibls.known(source, x))
     problem = pibls.Problem(
-        pibls.Interval(x, 0, 1), [equation], [pibls.Robin(v, guarded(unit, np.cos), 1, 1)]
+        pibls.Interval(x, 0, 1), [equation], [pibls.Robin(v, guarded(outside_unit_interval, np.cos), 1, 1)]
     )
-    solution = solved(problem)
+    solution = solve_silently(problem)
     assert solution.converged
     assert np.isfinite(float(solution.integral(pibls.known(source, x) * v)))
 
 
-def test_of_an_ordinary_evolution_with_a_guess() -> None:
-    rate = guarded(unit, lambda a: 1 + a**2)
+def test_functions_in_an_initial_value_problem_with_a_guess() -> None:
+    rate = guarded(outside_unit_interval, lambda a: 1 + a**2)
     equation = sp.Eq(v.diff(x), -pibls.known(rate, x) * v**2)
-    problem = pibls.Problem(pibls.Interval(x, 0, 1), [equation], [pibls.Initial(v, guarded(unit, np.cos))])
-    solution = solved(problem, guess=guarded(unit, np.cos))
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1), [equation], [pibls.Initial(v, guarded(outside_unit_interval, np.cos))]
+    )
+    solution = solve_silently(problem, guess=guarded(outside_unit_interval, np.cos))
     assert solution.converged
     assert abs(float(solution(1.0)) - 1 / (1 + 4 / 3)) < 1e-4
 
 
-def test_of_a_nonlinear_problem_with_a_guess() -> None:
-    equation = sp.Eq(v.diff(x, 2), sp.exp(v) * pibls.known(guarded(unit, np.cos), x))
+def test_functions_in_a_nonlinear_problem_with_a_guess() -> None:
+    equation = sp.Eq(v.diff(x, 2), sp.exp(v) * pibls.known(guarded(outside_unit_interval, np.cos), x))
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [equation], [pibls.Dirichlet(v, 0)])
-    assert solved(problem, guess=guarded(unit, lambda a: a * (1 - a))).converged
+    assert solve_silently(problem, guess=guarded(outside_unit_interval, lambda a: a * (1 - a))).converged
 
 
-def test_of_periodic_problems() -> None:
-    wave = guarded(unit, lambda a: np.sin(2 * np.pi * a))
+def test_functions_in_periodic_problems() -> None:
+    wave = guarded(outside_unit_interval, lambda a: np.sin(2 * np.pi * a))
     steady = [sp.Eq(v.diff(x, 2) - v, pibls.known(wave, x))]
-    assert solved(pibls.Problem(pibls.Interval(x, 0, 1), steady, [pibls.Periodic(v, x)])).converged
-    timed = guarded(unit, lambda a, s: np.sin(2 * np.pi * a) * s, timed=True)
-    begun = guarded(unit, lambda a, s: np.cos(2 * np.pi * a), timed=True)
+    assert solve_silently(pibls.Problem(pibls.Interval(x, 0, 1), steady, [pibls.Periodic(v, x)])).converged
+    timed = guarded(outside_unit_interval, lambda a, s: np.sin(2 * np.pi * a) * s, timed=True)
+    initial = guarded(outside_unit_interval, lambda a, s: np.cos(2 * np.pi * a), timed=True)
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1).during(t, 0, 1),
         [sp.Eq(p.diff(t), p.diff(x, 2) / 100 + pibls.known(timed, x, t))],
-        [pibls.Periodic(p, x), pibls.Initial(p, begun)],
+        [pibls.Periodic(p, x), pibls.Initial(p, initial)],
     )
-    assert solved(problem).converged
+    assert solve_silently(problem).converged
 
 
 @pytest.mark.parametrize("condition", [pibls.Dirichlet, pibls.Neumann, "robin"])
-def test_of_an_evolution_on_a_line(condition: Any) -> None:
+def test_functions_in_an_evolution_on_an_interval(condition: Any) -> None:
     def given(f: Callable[..., Any]) -> Callable[..., Any]:
-        return guarded(unit, f, timed=True)
+        return guarded(outside_unit_interval, f, timed=True)
 
     value = given(lambda a, s: s * (1 - 2 * a))
     side = pibls.Robin(p, value, 1, 1) if condition == "robin" else condition(p, value)
@@ -117,47 +119,47 @@ def test_of_an_evolution_on_a_line(condition: Any) -> None:
         + pibls.known(given(lambda a, s: a * s), x, t),
     )
     conditions = [side, pibls.Initial(p, given(lambda a, s: np.sin(np.pi * a) ** 2))]
-    solved(pibls.Problem(pibls.Interval(x, 0, 1).during(t, 0, 1), [equation], conditions))
+    solve_silently(pibls.Problem(pibls.Interval(x, 0, 1).during(t, 0, 1), [equation], conditions))
 
 
-@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("name", DOMAINS)
 @pytest.mark.parametrize("kind", ["robin", "factors"])
-def test_on_shapes(name: str, kind: str) -> None:
-    domain, outside = OUTSIDE[name]
+def test_functions_on_plane_domains(name: str, kind: str) -> None:
+    domain, outside = DOMAINS[name]
     source = pibls.known(guarded(outside, lambda a, b: 1 + a**2), x, y)
     laplacian = w.diff(x, 2) + w.diff(y, 2)
     if kind == "factors":
         laplacian = pibls.known(guarded(outside, lambda a, b: 2 + a * b), x, y) * laplacian - source * w
     edge = guarded(outside, lambda a, b: np.cos(a) + b)
     condition = pibls.Robin(w, edge, 1, 1) if kind == "robin" else pibls.Dirichlet(w, edge)
-    solved(pibls.Problem(domain, [sp.Eq(laplacian, -source)], [condition]), tol=1e-2, time_limit=1)
+    solve_silently(pibls.Problem(domain, [sp.Eq(laplacian, -source)], [condition]), tol=1e-2, time_limit=1)
 
 
-@pytest.mark.parametrize("name", OUTSIDE)
-def test_of_evolutions_on_shapes(name: str) -> None:
-    domain, outside = OUTSIDE[name]
+@pytest.mark.parametrize("name", DOMAINS)
+def test_functions_in_evolutions_on_plane_domains(name: str) -> None:
+    domain, outside = DOMAINS[name]
 
     def given(f: Callable[..., Any]) -> Callable[..., Any]:
         return guarded(outside, f, timed=True)
 
     source = pibls.known(given(lambda a, b, s: np.exp(-s) * (1 + a * b)), x, y, t)
     equation = sp.Eq(q.diff(t), q.diff(x, 2) + q.diff(y, 2) + source)
-    edge, begun = given(lambda a, b, s: np.cos(a) * np.exp(-s)), given(lambda a, b, s: np.cos(a))
-    conditions = [pibls.Dirichlet(q, edge), pibls.Initial(q, begun)]
-    solved(pibls.Problem(domain.during(t, 0, 1), [equation], conditions), tol=1e-2, time_limit=1)
+    edge, initial = given(lambda a, b, s: np.cos(a) * np.exp(-s)), given(lambda a, b, s: np.cos(a))
+    conditions = [pibls.Dirichlet(q, edge), pibls.Initial(q, initial)]
+    solve_silently(pibls.Problem(domain.during(t, 0, 1), [equation], conditions), tol=1e-2, time_limit=1)
 
 
-def test_beside_materials() -> None:
+def test_functions_in_problems_with_interfaces() -> None:
     inside = sp.Piecewise((1, (x - 0.5) ** 2 + (y - 0.5) ** 2 < 0.04), (5, True))
     for k in (sp.Piecewise((1, x < 0.5), (5, True)), inside):
-        source = pibls.known(guarded(in_square, lambda a, b: 1 + a**2), x, y)
+        source = pibls.known(guarded(outside_square, lambda a, b: 1 + a**2), x, y)
         problem = pibls.Problem(
             SQUARE, [sp.Eq(pibls.div(k * pibls.grad(w)), -source)], [pibls.Dirichlet(w, 0)]
         )
-        solved(problem, tol=1e-2, time_limit=1)
+        solve_silently(problem, tol=1e-2, time_limit=1)
 
 
-def test_an_exception_of_the_function_is_shown_as_its_own() -> None:
+def test_exception_of_the_function_is_reported() -> None:
     def table(a: Any) -> Any:
         if np.any(a > 0.5):
             raise ValueError("one of the requested xi is out of bounds in dimension 0")
@@ -174,7 +176,7 @@ def test_an_exception_of_the_function_is_shown_as_its_own() -> None:
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-def test_sympy_never_evaluates_it() -> None:
+def test_sympy_never_evaluates_functions() -> None:
     def gamma(a: Any) -> Any:
         raise AssertionError("called")
 
@@ -185,13 +187,13 @@ def test_sympy_never_evaluates_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["disk", "csg", "polygon"])
-def test_points_outside_are_moved_to_the_boundary(name: str) -> None:
-    domain, outside = OUTSIDE[name]
+def test_points_outside_are_projected_to_the_boundary(name: str) -> None:
+    domain, outside = DOMAINS[name]
     X = np.random.default_rng(0).uniform(-1.0, 2.5, (500, 2))
-    moved = project_into_domain(domain, X)
-    assert np.all(outside(*moved.T) <= ROUNDING)
-    kept = np.asarray(domain.contains(X))
-    assert np.array_equal(moved[kept], X[kept])
+    projected = project_into_domain(domain, X)
+    assert np.all(outside(*projected.T) <= ROUNDING)
+    inside = np.asarray(domain.contains(X))
+    assert np.array_equal(projected[inside], X[inside])
     edge = domain.boundary(200, np.random.default_rng(1)).points
     assert np.abs(project_into_domain(domain, edge) - edge).max() < 1e-15
 
@@ -205,17 +207,17 @@ def test_points_outside_are_moved_to_the_boundary(name: str) -> None:
         ({x: [np.nan]}, r"known\(breaks\)\[x\].*finite numbers"),
     ],
 )
-def test_breaks_that_make_no_sense_are_refused(breaks: Any, text: str) -> None:
+def test_invalid_breaks_are_rejected(breaks: Any, text: str) -> None:
     with pytest.raises(pibls.ProblemError, match=text):
         pibls.known(np.sin, x, breaks=breaks)
 
 
 def test_breaks_are_planes_of_the_problem() -> None:
-    def heated(s: Any) -> Any:
+    def heater(s: Any) -> Any:
         return np.where((s > 0.2) & (s < 0.7), 1.0, 0.0)
 
     breaks = {x: [0.2, 0.7, 1.0, 5.0]}
-    equation = sp.Eq(v.diff(x), pibls.known(heated, x, breaks=breaks) - v)
+    equation = sp.Eq(v.diff(x), pibls.known(heater, x, breaks=breaks) - v)
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [equation], [pibls.Initial(v, 0)])
     assert [(b.axis, b.level) for b in problem.breaks.planes] == [(0, 0.2), (0, 0.7)]
     solution = pibls.solve(problem)

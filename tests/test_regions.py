@@ -1,4 +1,4 @@
-"""Regions: one protocol. Each places points, knows which are its own, and says where it is."""
+"""The protocol of regions: sampling, membership of points and description."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TIMED = SQUARE.during(t, 0, 2)
 COUNTS = pibls.Points(60, 80, 20)
 
 
-class Own:
-    """A disc with nothing but the protocol of a domain."""
+class UserDefinedDisk:
+    """A disk that implements only the protocol of a domain."""
 
     coordinates = (x, y)
     bounds = ((-1.0, 1.0), (-1.0, 1.0))
@@ -42,29 +42,29 @@ class Own:
 
 
 REGIONS: dict[str, tuple[Region, Domain]] = {
-    "inside": (Interior(), SQUARE),
+    "interior": (Interior(), SQUARE),
     "boundary": (BoundaryPart(), SQUARE),
-    "pair": (PeriodicFaces(0, 0.0, 1.0), SQUARE),
+    "periodic faces": (PeriodicFaces(0, 0.0, 1.0), SQUARE),
     "slice": (Slice(0, 0.5), SQUARE),
-    "start": (Slice(2, 0.0), TIMED),
-    "spot": (SinglePoint((0.25, 0.25), None), SQUARE),
-    "spot in time": (SinglePoint((0.25, 0.25, None), None), TIMED),
+    "initial time": (Slice(2, 0.0), TIMED),
+    "point": (SinglePoint((0.25, 0.25), None), SQUARE),
+    "point in time": (SinglePoint((0.25, 0.25, None), None), TIMED),
     "scattered": (ScatteredPoints(np.array([[0.1, 0.1], [0.5, 0.9], [1.0, 2.0]])), SQUARE),
-    "walls in time": (BoundaryPart(), TIMED),
-    "own boundary": (BoundaryPart(), Own()),
-    "own inside": (Interior(), Own()),
+    "boundary in time": (BoundaryPart(), TIMED),
+    "boundary of a user-defined domain": (BoundaryPart(), UserDefinedDisk()),
+    "interior of a user-defined domain": (Interior(), UserDefinedDisk()),
 }
 
 
 def cells(domain: Domain, k: int) -> list[Array]:
-    """The bounding box in k^d equal boxes."""
+    """Return the bounding box divided into k^d equal boxes."""
     edges = [np.linspace(a, b, k + 1) for a, b in box_of(domain)]
     grid = np.stack(np.meshgrid(*(np.arange(k),) * len(edges), indexing="ij"), -1).reshape(-1, len(edges))
     return [np.array([[e[i], e[i + 1]] for e, i in zip(edges, index, strict=True)]) for index in grid]
 
 
 @pytest.mark.parametrize("name", REGIONS)
-def test_every_region_answers_the_protocol(name: str) -> None:
+def test_every_region_implements_the_protocol(name: str) -> None:
     region, domain = REGIONS[name]
     d = len(domain.coordinates)
     found = region.sample(domain, COUNTS, np.random.default_rng(0))
@@ -81,37 +81,37 @@ def test_every_region_answers_the_protocol(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REGIONS)
-def test_points_of_boxes_lie_in_them_and_fill_the_region(name: str) -> None:
+def test_points_sampled_in_boxes_fill_the_region(name: str) -> None:
     region, domain = REGIONS[name]
     boxes = cells(domain, 3)
     found = [region.sample(domain, COUNTS, np.random.default_rng(0), box) for box in boxes]
-    for box, placed in zip(boxes, found, strict=True):
+    for box, sample in zip(boxes, found, strict=True):
         slack = 1e-8 * (box[:, 1] - box[:, 0])
-        X = placed.sites[0]
+        X = sample.sites[0]
         assert np.all((box[:, 0] - slack <= X) & (box[:, 1] + slack >= X))
-        assert placed.normals.shape == X.shape
-    everything = np.concatenate([placed.sites[0] for placed in found])
-    whole = region.sample(domain, COUNTS, np.random.default_rng(0)).sites[0]
-    # Every point of the region has a neighbour among those of the cells.
-    gaps = [np.abs(everything - p).max(axis=1).min() for p in whole]
-    assert max(gaps) < 0.2
+        assert sample.normals.shape == X.shape
+    sampled_in_cells = np.concatenate([sample.sites[0] for sample in found])
+    sampled = region.sample(domain, COUNTS, np.random.default_rng(0)).sites[0]
+    # Every point of the region has a close point among those sampled in the cells.
+    distances = [np.abs(sampled_in_cells - p).max(axis=1).min() for p in sampled]
+    assert max(distances) < 0.2
 
 
-def test_each_scattered_point_and_spot_has_one_cell() -> None:
+def test_each_single_point_belongs_to_one_cell() -> None:
     X = np.array([[a, b] for a in np.linspace(0, 1, 7) for b in np.linspace(-1, 2, 7)])
     found = [
         ScatteredPoints(X).sample(SQUARE, COUNTS, np.random.default_rng(0), box) for box in cells(SQUARE, 3)
     ]
-    together = np.concatenate([f.sites[0] for f in found])
-    assert len(together) == len(X)
-    assert {tuple(p) for p in together} == {tuple(p) for p in X}
-    spot = SinglePoint((1 / 3, 0.0), None)
+    combined = np.concatenate([f.sites[0] for f in found])
+    assert len(combined) == len(X)
+    assert {tuple(p) for p in combined} == {tuple(p) for p in X}
+    point = SinglePoint((1 / 3, 0.0), None)
     assert (
-        sum(len(spot.sample(SQUARE, COUNTS, np.random.default_rng(0), box)) for box in cells(SQUARE, 3)) == 1
+        sum(len(point.sample(SQUARE, COUNTS, np.random.default_rng(0), box)) for box in cells(SQUARE, 3)) == 1
     )
 
 
-def test_scattered_points_carry_normals_and_refuse_nonsense() -> None:
+def test_scattered_points_have_normals_and_check_shapes() -> None:
     n = np.array([[1.0, 0.0]])
     region = ScatteredPoints([[1.0, 0.0]], n)
     assert region.has_normal
@@ -127,8 +127,8 @@ def test_scattered_points_carry_normals_and_refuse_nonsense() -> None:
         ScatteredPoints([[1.0, 2.0]], np.eye(2))
 
 
-def test_density_follows_the_box() -> None:
-    """A cell that lies along a side gets what a quarter of the counts says, however small it is."""
+def test_number_of_boundary_points_is_independent_of_cell_size() -> None:
+    """A cell at one side gets a quarter of the boundary points, however small it is."""
     for size in (0.5, 1e-3, 1e-6):
         box = np.array([[0.0, size], [0.3, 0.3 + size]])
         found = BoundaryPart().sample(SQUARE, COUNTS, np.random.default_rng(0), box)
@@ -136,7 +136,7 @@ def test_density_follows_the_box() -> None:
         assert (found.sites[0][:, 0] == 0.0).all()
 
 
-def test_a_pair_in_a_box_is_on_the_lower_face_and_reaches_the_other() -> None:
+def test_periodic_faces_are_sampled_in_the_cell_of_the_lower_face() -> None:
     region = PeriodicFaces(0, 0.0, 1.0)
     low = region.sample(SQUARE, COUNTS, np.random.default_rng(0), np.array([[0.0, 0.5], [0.0, 1.0]]))
     assert len(low) == 20
@@ -148,7 +148,7 @@ def test_a_pair_in_a_box_is_on_the_lower_face_and_reaches_the_other() -> None:
     assert len(high.sites) == 2
 
 
-def test_a_slice_belongs_to_one_of_two_boxes_that_share_it() -> None:
+def test_slice_belongs_to_one_of_two_adjacent_boxes() -> None:
     region = Slice(0, 0.5)
     left, right = (
         region.sample(SQUARE, COUNTS, np.random.default_rng(0), np.array([[a, a + 0.5], [0.0, 1.0]]))
@@ -158,16 +158,16 @@ def test_a_slice_belongs_to_one_of_two_boxes_that_share_it() -> None:
     assert len(right) == 20
 
 
-def test_no_points_asked_for_in_a_box_is_no_error() -> None:
-    none = pibls.Points(10, 0, 0)
+def test_zero_points_in_a_box_are_no_error() -> None:
+    no_points = pibls.Points(10, 0, 0)
     box = np.array([[0.0, 0.5], [-1.0, 0.0]])
     for region in (BoundaryPart(), PeriodicFaces(0, 0.0, 1.0), Slice(0, 0.0)):
-        assert len(region.sample(SQUARE, none, np.random.default_rng(0), box)) == 0
+        assert len(region.sample(SQUARE, no_points, np.random.default_rng(0), box)) == 0
     with pytest.raises(pibls.ProblemError, match=r"points.boundary.*at least 1, for the condition here"):
-        BoundaryPart().sample(SQUARE, none, np.random.default_rng(0), name="here")
+        BoundaryPart().sample(SQUARE, no_points, np.random.default_rng(0), name="here")
 
 
-def test_a_tiny_cell_at_the_edge_of_an_own_shape_has_points_inside() -> None:
+def test_small_cell_at_the_boundary_has_interior_points() -> None:
     ring = Ring()
     for size in (1e-1, 1e-2):
         c = np.sqrt(0.5)
@@ -177,7 +177,7 @@ def test_a_tiny_cell_at_the_edge_of_an_own_shape_has_points_inside() -> None:
         assert ring.contains(found.sites[0]).all()
 
 
-def test_a_small_face_is_a_part_like_a_large_one() -> None:
+def test_small_boundary_face_is_found() -> None:
     well, field = pibls.Disk((x, y), (0, 0), 0.01), pibls.Disk((x, y), (0, 0), 1000)
     assert BoundaryPart(owners=(well,)).mask(boundary_probes(field - well)).any()
     u = sp.Function("u")(x, y)
@@ -186,7 +186,7 @@ def test_a_small_face_is_a_part_like_a_large_one() -> None:
     assert all(isinstance(statement.region, BoundaryPart) for statement in strip.statements[1:])
 
 
-def test_a_curve_inside_is_a_region() -> None:
+def test_interior_curve_is_a_region() -> None:
     u = sp.Function("u")(x, y)
     circle = sp.Eq(x**2 + y**2, sp.Rational(1, 4))
     conditions = [pibls.Dirichlet(u, 0), pibls.Condition(u - 1, on=sp.And(circle, y > 0))]
@@ -207,7 +207,7 @@ def test_a_curve_inside_is_a_region() -> None:
         pibls.Problem(SQUARE, [u.diff(x, 2) + u.diff(y, 2)], [conditions[0], pibls.Neumann(u, 1, on=circle)])
 
 
-def test_what_follows_in_time() -> None:
+def test_regions_that_allow_time_stepping() -> None:
     line = pibls.Interval(t, 0, 1)
     assert Slice(0, 0.0).allows_time_stepping(line)
     assert not Slice(0, 0.5).allows_time_stepping(line)
@@ -218,17 +218,17 @@ def test_what_follows_in_time() -> None:
     assert SinglePoint((0.0, 0.0, None), None).allows_time_stepping(TIMED)
 
 
-def test_a_domain_of_ones_own_answers_all_that_is_asked() -> None:
-    own = Own()
-    assert space_of(own) is own
-    assert time_of(own) is None
-    assert leaves_of(own) == (own,)
-    assert with_range(own, 1, 0.0, 1.0) is None
-    assert not is_box(own)
-    assert not faces_of(own)[0].has_chart
+def test_defaults_for_a_user_defined_domain() -> None:
+    disk = UserDefinedDisk()
+    assert space_of(disk) is disk
+    assert time_of(disk) is None
+    assert leaves_of(disk) == (disk,)
+    assert with_range(disk, 1, 0.0, 1.0) is None
+    assert not is_box(disk)
+    assert not faces_of(disk)[0].has_chart
 
 
-def test_time_can_be_cut_where_there_is_one() -> None:
+def test_range_of_time_can_be_restricted() -> None:
     part = with_range(TIMED, 2, 0.5, 1.0)
     assert part is not None
     assert box_of(part)[-1].tolist() == [0.5, 1.0]
@@ -242,7 +242,7 @@ def test_time_can_be_cut_where_there_is_one() -> None:
     assert leaves_of(TIMED) == (SQUARE,)
 
 
-def test_faces_of_a_box_say_their_planes_and_normals() -> None:
+def test_planes_and_normals_of_box_faces() -> None:
     faces = faces_of(TIMED)
     assert [f.plane() for f in faces] == [(0, 0.0), (0, 1.0), (1, -1.0), (1, 2.0)]
     normals = faces[0].normals(np.zeros((1, 3)))
@@ -250,4 +250,6 @@ def test_faces_of_a_box_say_their_planes_and_normals() -> None:
     assert normals.tolist() == [[-1.0, 0.0, 0.0]]
     assert [p.measure(np.ones(3)) for p in faces[0].clipped(np.array([[0, 1], [0, 1], [0, 0.5]]))] == [0.5]
     assert faces[0].clipped(np.array([[0.5, 1], [0, 1], [0, 0.5]])) == ()
-    assert faces[1].clipped(np.array([[1.0, 2], [0, 1], [0, 0.5]])) == ()  # it bounds nothing there
+    assert (
+        faces[1].clipped(np.array([[1.0, 2], [0, 1], [0, 0.5]])) == ()
+    )  # the box is on the outer side of the face

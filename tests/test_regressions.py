@@ -1,4 +1,4 @@
-"""Mistakes that were made once."""
+"""Regression tests for problems that failed in earlier versions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_fourth_power_on_the_boundary_needs_a_damped_first_step(seed: int) -> No
 
 
 @pytest.mark.parametrize("value", [sp.Integer(2), 3 * x + 1])
-def test_equations_whose_terms_all_vanish_are_solved(value: sp.Expr) -> None:
+def test_solution_for_which_all_terms_vanish(value: sp.Expr) -> None:
     u = sp.Function("u")(x)
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x, 2)], [pibls.Dirichlet(u, value)])
     assert pibls.solve(problem).converged
@@ -45,7 +45,7 @@ def test_equations_whose_terms_all_vanish_are_solved(value: sp.Expr) -> None:
 
 
 def test_absolute_value_of_an_undeclared_symbol() -> None:
-    """|x|.diff(x) holds re(x) and im(x) unless x is declared real."""
+    """|x|.diff(x) contains re(x) and im(x) unless x is declared real."""
     u = sp.Function("u")(x)
     source = (sp.Abs(x - sp.Rational(1, 2)) ** sp.Rational(9, 2)).diff(x)
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [sp.Eq(u.diff(x), source)], [pibls.Initial(u, 0)])
@@ -53,8 +53,8 @@ def test_absolute_value_of_an_undeclared_symbol() -> None:
     assert solution(1.0) == pytest.approx(0.0, abs=1e-4)
 
 
-def test_equations_without_any_linear_term_are_judged_by_their_terms() -> None:
-    """At a solution the sum of the terms is zero: measured by that, every residual looked large."""
+def test_residuals_of_equations_without_linear_terms_are_scaled_by_their_terms() -> None:
+    """At a solution the sum of the terms is zero; relative to that sum every residual was large."""
     u, v = sp.Function("u")(x, y), sp.Function("v")(x)
     ux, uy = u.diff(x), u.diff(y)
     square = pibls.Box({x: (-0.5, 0.5), y: (-0.5, 0.5)})
@@ -98,37 +98,37 @@ def test_equations_without_any_linear_term_are_judged_by_their_terms() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_cycle_is_followed_from_its_start(seed: int) -> None:
-    """Predator and prey over a period and a half: no guess for all times at once leads there."""
-    prey, hunter = sp.Function("a")(t), sp.Function("b")(t)
+def test_lotka_volterra_cycle(seed: int) -> None:
+    """Lotka-Volterra equations over 1.5 periods: no initial guess for all times at once converges."""
+    prey, predator = sp.Function("a")(t), sp.Function("b")(t)
     problem = pibls.Problem(
         pibls.Interval(t, 0, 10),
-        [sp.Eq(prey.diff(t), prey - prey * hunter), sp.Eq(hunter.diff(t), prey * hunter - hunter)],
-        [pibls.Initial(prey, 2), pibls.Initial(hunter, 1)],
+        [sp.Eq(prey.diff(t), prey - prey * predator), sp.Eq(predator.diff(t), prey * predator - predator)],
+        [pibls.Initial(prey, 2), pibls.Initial(predator, 1)],
     )
     solution = pibls.solve(problem, tol=1e-6, seed=seed)
     times = np.linspace(0, 10, 200)
-    a, b = solution[prey](times), solution[hunter](times)
+    a, b = solution[prey](times), solution[predator](times)
     assert solution.converged
     assert np.ptp(a - np.log(a) + b - np.log(b)) < 1e-6  # the invariant of the cycle
     assert a.max() - a.min() > 1
 
 
-def test_where_a_constant_is_no_start_a_growing_function_is() -> None:
-    """About zero u'² says nothing, and u''/u' or log u' have no linearisation at all."""
+def test_initial_guess_where_constants_have_no_linearization() -> None:
+    """At a constant the linearization of u'² vanishes, and u''/u' and log u' have none."""
     u, v = sp.Function("u")(x), sp.Function("v")(x)
-    line, start = pibls.Interval(x, 0, 1), sp.Eq(x, 0)
+    line, left = pibls.Interval(x, 0, 1), sp.Eq(x, 0)
     curve = x + x**2 / 2
     problems: list[tuple[list[Any], list[Any], Any]] = [
-        ([sp.Eq(u.diff(x) ** 2, (1 + x) ** 2)], [pibls.Dirichlet(u, 0, on=start)], curve),
+        ([sp.Eq(u.diff(x) ** 2, (1 + x) ** 2)], [pibls.Dirichlet(u, 0, on=left)], curve),
         ([sp.Eq(u.diff(x, 2) / u.diff(x), 1 / (1 + x))], [pibls.Dirichlet(u, curve)], curve),
-        ([sp.Eq(sp.log(u.diff(x)) + u, x + sp.exp(x))], [pibls.Dirichlet(u, 1, on=start)], sp.exp(x)),
+        ([sp.Eq(sp.log(u.diff(x)) + u, x + sp.exp(x))], [pibls.Dirichlet(u, 1, on=left)], sp.exp(x)),
         ([sp.Eq((u.diff(x) ** 3).diff(x), 6 * (2 * x + 1) ** 2)], [pibls.Dirichlet(u, x**2 + x)], x**2 + x),
         (
             [u.diff(x, 2) + v**2 * u, v.diff(x)],
             [
                 pibls.Dirichlet(u, sp.sin(2 * x), on=line),
-                pibls.Condition(sp.Eq(u.diff(x), 2), on=start),
+                pibls.Condition(sp.Eq(u.diff(x), 2), on=left),
             ],
             sp.sin(2 * x),
         ),
@@ -141,7 +141,7 @@ def test_where_a_constant_is_no_start_a_growing_function_is() -> None:
 
 
 def test_corners_of_a_plate_with_a_free_side() -> None:
-    """Supported, clamped and free sides: a whole exponent was met exactly, and LAPACK complained.
+    """Supported, clamped and free sides: an integer exponent was hit exactly, and LAPACK failed.
 
     Lévy's series gives w(1/2, 1) = 0.01123594.
     """
@@ -165,8 +165,8 @@ def test_corners_of_a_plate_with_a_free_side() -> None:
 
 
 @pytest.mark.parametrize(("order", "exact"), [(6, (1 - x) * sp.exp(x)), (8, x * (1 - x) * sp.exp(x))])
-def test_derivatives_of_high_order_are_left_to_few_waves(order: int, exact: sp.Expr) -> None:
-    """What rounding leaves of a high derivative grows with the width: the first width is the best."""
+def test_high_order_derivatives_with_few_random_features(order: int, exact: sp.Expr) -> None:
+    """The rounding error of high derivatives grows with the number of features: the smallest is best."""
     u = sp.Function("u")(x)
     equation = u.diff(x, order) - u - (exact.diff(x, order) - exact)
     ends = [pibls.Condition(sp.Eq(u.diff(x, k), exact.diff(x, k))) for k in range(2, order, 2)]
@@ -177,8 +177,8 @@ def test_derivatives_of_high_order_are_left_to_few_waves(order: int, exact: sp.E
     assert np.abs(solution(X) - sp.lambdify(x, exact)(X)).max() <= solution.error.max < 1e-10
 
 
-def test_an_equation_without_derivatives_has_no_beginning() -> None:
-    """All of its conditions were left out as more than it needs, and none was left."""
+def test_equation_without_derivatives_keeps_its_conditions() -> None:
+    """All conditions were dropped as redundant initial conditions."""
     u = sp.Function("u")(x)
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [u**2 - x - 1], [pibls.Dirichlet(u, 1, on=sp.Eq(x, 0))])
     solution = pibls.solve(problem, guess=1.0)

@@ -1,4 +1,4 @@
-"""The report from a small stored sample. Its runs are made up: three systems on three cases."""
+"""The benchmark report from a small stored sample of invented runs: three systems on three cases."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ FOUND = report_tables.summaries(RUNS)
 
 
 def cell(system: str, case: str, notes: Footnotes | None = None) -> list[str]:
-    """The lines of one cell."""
+    """Return the lines of one table cell."""
     return report_tables.cell_text(FOUND, system, case, notes or Footnotes()).split("<br />")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole report, with arrays for one case of each kind and both hand-written files."""
+def report_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete report, with arrays for one case of each kind and both hand-written files."""
     out = tmp_path_factory.mktemp("report")
     for name in ("TC-2", "TC-5"):
         axes = [a[::6] for a in fields.axes_of(pibls.cases[name])]
@@ -47,7 +47,7 @@ def generate(out: Path) -> None:
     report.main(["--results", str(SAMPLE), "--fields", str(out / "fields"), "--out", str(out)])
 
 
-def test_medians_and_the_worst() -> None:
+def test_cell_has_medians_and_the_worst_seed() -> None:
     assert cell("pibls", "TC-5") == ["**2.7e-15** / **5.4e-16** / 0.18", "worst 3.4e-15 of 3 seeds"]
     assert cell("pibls", "TC-1") == ["**2.0e-15** / **5.0e-16** / 0.012", "worst 9.0e-15 of 3 seeds"]
 
@@ -56,12 +56,12 @@ def test_only_the_setting_for_the_table_is_in_the_table() -> None:
     assert cell("fenics-p2", "TC-5")[0] == "2.0e-08 / 5.1e-09 / 0.61"
 
 
-def test_compilation_and_the_paper_stand_beside() -> None:
+def test_cell_has_compile_time_and_numbers_of_the_paper() -> None:
     assert cell("fenics-p2", "TC-5")[1:] == ["compiling 2.4 s", "*paper 8.97e-10 / 3.31e-10 / 0.05*"]
     assert cell("pinn2", "TC-1") == ["1.2e-04 / 3.9e-05 / 1312", "*paper 1.43e-04 / 4.26e-05 / 325*"]
 
 
-def test_a_capped_run_says_where() -> None:
+def test_capped_run_states_its_step() -> None:
     notes = Footnotes()
     assert cell("pinn2", "TC-5", notes) == [
         "6.1e-03 / 1.1e-03 / 1800<sup>1</sup>",
@@ -79,11 +79,11 @@ def test_a_capped_run_says_where() -> None:
         ({}, "at 90 s"),
     ],
 )
-def test_the_step_of_a_capped_run_is_found(facts: dict[str, float], words: str) -> None:
+def test_step_of_a_capped_run_is_described(facts: dict[str, float], words: str) -> None:
     assert report_tables.reach_of({"facts": facts, "seconds": 90.0}) == words
 
 
-def test_what_did_not_run_says_why() -> None:
+def test_missing_runs_are_explained() -> None:
     notes = Footnotes()
     assert cell("fenics-p2", "TC-1", notes)[0] == "not installed<sup>1</sup>"
     assert cell("fenics-p2", "TC-10", notes) == ["cannot<sup>2</sup>"]
@@ -112,20 +112,20 @@ def test_results_that_are_not_finite_are_never_the_best() -> None:
     assert "**" not in text
 
 
-def test_an_absence_noted_later_does_not_hide_results() -> None:
+def test_later_missing_run_does_not_hide_results() -> None:
     run = next(r for r in RUNS if r["status"] == "missing")
     later = {**run, "case": "TC-5", "date": "2027-01-01T00:00:00+00:00"}
     found = report_tables.summaries([*RUNS, later])
     assert report_tables.cell_text(found, "fenics-p2", "TC-5", Footnotes()).startswith("2.0e-08")
 
 
-def test_a_whole_run_takes_the_cell_of_a_capped_one() -> None:
-    """Also of a capped one that was run later."""
+def test_complete_run_replaces_a_capped_one() -> None:
+    """Also if the capped run is the later one."""
     run = next(r for r in RUNS if r["system"] == "pinn2" and r["case"] == "TC-5")
-    whole = {**run, "setting": "whole", "status": "ok", "note": "", "date": "2020-01-01T00:00:00+00:00"}
-    cell = report_tables.in_table(report_tables.summaries([*RUNS, whole]), "pinn2", "TC-5")
+    complete = {**run, "setting": "complete", "status": "ok", "note": "", "date": "2020-01-01T00:00:00+00:00"}
+    cell = report_tables.in_table(report_tables.summaries([*RUNS, complete]), "pinn2", "TC-5")
     assert cell is not None
-    assert cell.setting == "whole"
+    assert cell.setting == "complete"
 
 
 def test_bold_is_the_best_of_each_case() -> None:
@@ -133,16 +133,16 @@ def test_bold_is_the_best_of_each_case() -> None:
     assert re.findall(r"\*\*(.*?)\*\*", table) == ["2.7e-15", "5.4e-16"]
 
 
-def test_rows_are_in_the_order_of_the_registry(made: Path) -> None:
-    body = (made / "report.md").read_text().split("### TC-1 to TC-4")[1].split("###")[0]
+def test_rows_are_in_the_order_of_the_registry(report_folder: Path) -> None:
+    body = (report_folder / "report.md").read_text().split("### TC-1 to TC-4")[1].split("###")[0]
     rows = [line for line in body.splitlines() if line.startswith("| ")][2:]
     known = report.adapters(peers.MODULES)
     titles = [report_tables.escaped(known[s].title if s in known else s) for s in peers.MODULES]
     assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == titles
 
 
-def test_every_run_appears(made: Path) -> None:
-    body = (made / "report.md").read_text().split("## All runs")[1]
+def test_every_run_appears(report_folder: Path) -> None:
+    body = (report_folder / "report.md").read_text().split("## All runs")[1]
     for s in FOUND:
         seeds = ", ".join(str(r["seed"]) for r in s.runs)
         assert re.search(
@@ -154,16 +154,16 @@ def test_every_run_appears(made: Path) -> None:
     assert sum(map(int, re.findall(r"<summary>.*: (\d+) runs?</summary>", body))) == len(RUNS)
 
 
-def test_circumstances_are_told(made: Path) -> None:
-    text = (made / "report.md").read_text()
+def test_versions_machine_and_commands_are_listed(report_folder: Path) -> None:
+    text = (report_folder / "report.md").read_text()
     assert "deepxde 1.15.0, torch 2.13.0" in text
     assert "made-up processor, 2 cores, Linux | 2026-11-14 to 2026-11-15" in text
     assert "python -m benchmarks.run --system pibls --case TC-5 --full --again" in text
     assert f"{len(RUNS)} stored runs that fill 9 of" in text
 
 
-def test_hand_written_parts_are_included(made: Path) -> None:
-    text = (made / "report.md").read_text()
+def test_hand_written_parts_are_included(report_folder: Path) -> None:
+    text = (report_folder / "report.md").read_text()
     assert "## Reading\n\nWritten by hand.\n\n### A point\n" in text
     assert "## Scaling\n\nTen times the points, ten times the seconds.\n" in text
 
@@ -174,8 +174,8 @@ def test_headings_in_code_stay(tmp_path: Path) -> None:
     assert report.included(path) == "### Part\n```\n# comment\n## comment\n```"
 
 
-def test_each_fair_try_is_told(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (made / "report.md").read_text()
+def test_fairness_notes_are_listed(report_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (report_folder / "report.md").read_text()
     assert report_tables.escaped(peers.adapter("pielm").fairness) in text
     monkeypatch.setitem(peers.MODULES, "another", "no_such_module:Nothing")
     known = report.adapters(["pibls", "another"])
@@ -183,20 +183,20 @@ def test_each_fair_try_is_told(made: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "- **another**. Its adapter is not there." in report.fairness_section(known, ["another"])[1]
 
 
-def test_html_is_well_formed_and_needs_no_network(made: Path) -> None:
-    text = (made / "report.html").read_text()
+def test_html_is_well_formed_and_needs_no_network(report_folder: Path) -> None:
+    text = (report_folder / "report.html").read_text()
     root = ET.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
     assert root.findtext("head/title", "").startswith("The paper's claims")
     assert len(list(root.iter("table"))) == 3 + 1 + 3
     pictures = [element.attrib["src"] for element in root.iter("img")]
     assert len(pictures) == 3 + 2
-    assert all((made / name).stat().st_size > 10_000 for name in pictures)
+    assert all((report_folder / name).stat().st_size > 10_000 for name in pictures)
     anchors = {element.attrib["id"] for element in root.iter("h2")}
     assert {a.attrib["href"].removeprefix("#") for a in root.iter("a")} == anchors
     assert "http" not in text
 
 
-def test_page_keeps_what_was_escaped() -> None:
+def test_escaped_characters_are_kept_in_html() -> None:
     awkward = "a | b <b>c</b> *d* _e_ `f` [g](h) $i$ & j"
     root = ET.fromstring(
         page(report_tables.table(["x", "y"], [["1", report_tables.escaped(awkward)]])).split("\n", 1)[1]
@@ -204,22 +204,26 @@ def test_page_keeps_what_was_escaped() -> None:
     assert [td.text for td in root.iter("td")] == ["1", awkward]
 
 
-def test_same_data_same_files(made: Path) -> None:
-    names = ["report.md", "report.html", *(f"figures/{p.name}" for p in (made / "figures").iterdir())]
-    before = {name: (made / name).read_bytes() for name in names}
-    generate(made)
-    assert {name: (made / name).read_bytes() for name in names} == before
+def test_report_is_reproducible(report_folder: Path) -> None:
+    names = [
+        "report.md",
+        "report.html",
+        *(f"figures/{p.name}" for p in (report_folder / "figures").iterdir()),
+    ]
+    before = {name: (report_folder / name).read_bytes() for name in names}
+    generate(report_folder)
+    assert {name: (report_folder / name).read_bytes() for name in names} == before
 
 
-def test_nothing_stored_still_makes_a_report(tmp_path: Path) -> None:
+def test_report_without_stored_runs(tmp_path: Path) -> None:
     text = report.written([], tmp_path, tmp_path / "none")
     assert "0 stored runs that fill 0 of" in text
     assert "Not made yet" in text
     assert text.count("not run") == len(peers.MODULES) * len(list(pibls.cases))
 
 
-def test_papers_numbers() -> None:
-    """The row of PIBLS is also in the library; the starred cell belongs to Newmark-beta alone."""
+def test_numbers_of_the_paper() -> None:
+    """The row of PIBLS is also in the library; the starred cell belongs to Newmark-beta only."""
     for name in pibls.cases:
         published = pibls.cases[name].published
         expected = (published.max_error, published.l2_error, published.seconds)
@@ -231,8 +235,8 @@ def test_papers_numbers() -> None:
     assert paper_tables.printed("pibls", "TC-5") is None
 
 
-def test_fields_are_measured_and_kept(tmp_path: Path) -> None:
-    measured = fields.measured(pibls.cases["TC-2"])
+def test_fields_are_computed_and_stored(tmp_path: Path) -> None:
+    measured = fields.measure_case(pibls.cases["TC-2"])
     fields.write("TC-2", measured, tmp_path)
     found = fields.read("TC-2", tmp_path)
     assert found is not None

@@ -12,22 +12,24 @@ from benchmarks.scaling import Run, Size
 from pibls.assembly import streaming
 
 
-def made_up(size: Size) -> Run:
-    """Time N²n, memory Nn where it is held."""
+def invented_run(size: Size) -> Run:
+    """Return a run with time N²n and memory Nn where the matrix is stored."""
     entries = 1e-6 * size.nodes * size.points
-    held = size.mode == "held" or size.study == "width"
+    stored = size.mode == "held" or size.study == "width"
     return {
         **asdict(size), "seconds": 1e-3 * size.nodes * entries, "clock_seconds": 1.0, "max_error": 1e-9,
-        "peak_mb": 20.0 * entries if held else 100.0, "matrix_mb": 8.0 * entries,
+        "peak_mb": 20.0 * entries if stored else 100.0, "matrix_mb": 8.0 * entries,
         "steps": 1, "load": 0.1, "machine": {"processor": "a processor", "cores": 2},
     }  # fmt: skip
 
 
-def test_sizes_are_the_promised_ones() -> None:
+def test_sizes_of_the_study() -> None:
     found = scaling.sizes()
     assert len({scaling.key(asdict(s)) for s in found}) == len(found)
     assert max(s.nodes for s in found if s.threads == 1) == 8000
-    assert Size("points", 500, 1_000_000) in found, "a million points, and the library decides to stream"
+    assert Size("points", 500, 1_000_000) in found, (
+        "a million points, for which the library chooses streaming"
+    )
     assert streaming.MAX_STORED_ENTRIES < 500 * 1_000_000
     for size in found:
         if size.study == "width":
@@ -37,20 +39,20 @@ def test_sizes_are_the_promised_ones() -> None:
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="peak memory is read from /proc: Linux only"
 )
-def test_measured_in_miniature(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_and_streamed_solves_of_small_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "MAX_STORED_ENTRIES", streaming.MAX_STORED_ENTRIES)
-    held, streamed = (scaling.measure(Size("points", 100, 3000, mode)) for mode in ("held", "streamed"))
-    assert held["max_error"] < 1e-5
+    stored, streamed = (scaling.measure(Size("points", 100, 3000, mode)) for mode in ("held", "streamed"))
+    assert stored["max_error"] < 1e-5
     assert streamed["max_error"] < 1e-5
-    assert held["seconds"] > 0
+    assert stored["seconds"] > 0
 
 
 def test_page_and_figure_from_stored_numbers(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "scaling.json"
     for size in scaling.sizes():
-        scaling.add(made_up(size), path)
-        scaling.add(made_up(size), path)
+        scaling.add(invented_run(size), path)
+        scaling.add(invented_run(size), path)
     runs = scaling.stored(path)
     assert len(runs) == len(scaling.sizes())
     found = scaling.exponents(runs)
@@ -65,8 +67,8 @@ def test_page_and_figure_from_stored_numbers(tmp_path: Path) -> None:
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
-def test_an_unfinished_study_has_a_page_too() -> None:
-    runs = [made_up(s) for s in scaling.sizes() if s.threads == 1 and s.nodes <= 500]
+def test_page_of_an_incomplete_study() -> None:
+    runs = [invented_run(s) for s in scaling.sizes() if s.threads == 1 and s.nodes <= 500]
     page = scaling.page(runs)
     assert "not measured yet" in page
     assert "nan" not in page

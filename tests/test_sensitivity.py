@@ -1,4 +1,4 @@
-"""s = ∂u/∂k against closed forms and differences."""
+"""Sensitivities s = ∂u/∂k, compared with closed forms and difference quotients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINE, SQUARE = pibls.Interval(x, 0, 1), pibls.Box({x: (0, 1), y: (0, 1)})
 
 
 def exact_problem(domain: Any, unknown: Any, operator: Any, exact: Any, conditions: Any, value: float) -> Any:
-    """N[u; k] = f(k) with u = exact, so that ∂u/∂k is known."""
+    """Return N[u; k] = f(k) with the solution u = exact, so that ∂u/∂k is known."""
     source = operator.subs(unknown, exact).doit()
     return pibls.Problem(domain, [operator - source], conditions, parameters={k: value})
 
@@ -74,7 +74,7 @@ CASES: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_against_the_exact_one(name: str) -> None:
+def test_sensitivity_equals_exact_derivative(name: str) -> None:
     domain, unknown, operator, exact, conditions, value = CASES[name]
     problem = exact_problem(domain, unknown, operator, exact, conditions, value)
     solution = pibls.solve(problem, tol=1e-8)
@@ -87,7 +87,7 @@ def test_against_the_exact_one(name: str) -> None:
     assert error <= slope.error.max
 
 
-def test_of_a_system_by_name() -> None:
+def test_sensitivity_of_a_system_by_parameter_name() -> None:
     """u' = v, v' = -k² u: u = cos(k x)."""
     problem = pibls.Problem(
         LINE,
@@ -101,47 +101,47 @@ def test_of_a_system_by_name() -> None:
     np.testing.assert_allclose(slope[v](X), -np.sin(3 * X) - 3 * X * np.cos(3 * X), atol=1e-8)
 
 
-def test_of_a_flux_keeps_it() -> None:
+def test_sensitivity_keeps_flux_form() -> None:
     problem = pibls.Problem(
         LINE, [pibls.div((1 + k * x) * pibls.grad(u)) - 1], [pibls.Dirichlet(u, 0)], parameters={k: 1.0}
     )
     solution = pibls.solve(problem)
     slope = solution.sensitivity(k)
     step = 1e-5
-    more, less = (pibls.solve(problem.at(k=1 + s)) for s in (step, -step))
+    upper, lower = (pibls.solve(problem.at(k=1 + s)) for s in (step, -step))
     X = np.linspace(0, 1, 9)
-    np.testing.assert_allclose(slope(X), (more(X) - less(X)) / (2 * step), atol=1e-8)
+    np.testing.assert_allclose(slope(X), (upper(X) - lower(X)) / (2 * step), atol=1e-8)
     assert slope.problem.statements[0].form.fluxes
 
 
-def test_of_no_parameter() -> None:
+def test_unknown_parameter_is_rejected() -> None:
     problem = pibls.Problem(LINE, [u.diff(x) + k * u], [pibls.Initial(u, 1)], parameters={k: 2.0})
     solution = pibls.solve(problem, tol=1e-4)
     with pytest.raises(pibls.ProblemError, match=r"sensitivity\(m\): expected a parameter .* \(k\)"):
         solution.sensitivity(sp.Symbol("m"))
 
 
-def test_of_an_end_of_the_data_only() -> None:
+def test_parameter_in_boundary_data_only() -> None:
     """Only the boundary value depends on k."""
     problem = pibls.Problem(LINE, [u.diff(x, 2)], [pibls.Dirichlet(u, k * x)], parameters={k: 2.0})
     slope = pibls.solve(problem).sensitivity(k)
     assert slope(0.25) == pytest.approx(0.25)
 
 
-def test_the_estimate_of_one_unknown_has_the_error_of_the_solution_in_it() -> None:
-    """u' = -k u to three digits; the estimate of ∂u/∂k is no narrower when asked of the unknown."""
+def test_error_estimate_includes_the_error_of_the_solution() -> None:
+    """The estimate of ∂u/∂k for each unknown is at least the error of the solution (tol = 1e-3)."""
     problem = pibls.Problem(
         LINE, [u.diff(x) + k * v, v.diff(x) - k * u], [pibls.Initial(u, 1), pibls.Initial(v, 0)], {k: 3.0}
     )
     solution = pibls.solve(problem, tol=1e-3)
     slope = solution.sensitivity(k)
-    wide = max(solution[f].error.max for f in (u, v))
+    solution_error = max(solution[f].error.max for f in (u, v))
     for f in (u, v):
-        assert slope[f].error.max >= wide
+        assert slope[f].error.max >= solution_error
     assert slope.error.max == max(slope[f].error.max for f in (u, v))
 
 
-def test_across_a_layer_of_material() -> None:
+def test_sensitivity_across_an_interface() -> None:
     """(κ u')' = -1, κ = k | 10: κ s' + ∂κ/∂k u' is continuous, and not κ s'."""
     kappa = sp.Piecewise((k, x < sp.Rational(1, 3)), (10, True))
     problem = pibls.Problem(
@@ -158,7 +158,7 @@ def test_across_a_layer_of_material() -> None:
 
 
 @pytest.mark.parametrize("law", [sp.Piecewise((1, x < k), (0, True)), sp.floor(x + k)])
-def test_a_jump_that_a_parameter_moves_is_refused(law: Any) -> None:
+def test_jump_position_as_parameter_is_rejected(law: Any) -> None:
     problem = pibls.Problem(LINE, [u.diff(x, 2) + law], [pibls.Dirichlet(u, 0)], parameters={k: 0.4})
     with pytest.raises(pibls.ProblemError, match=r"does not move jumps.* Heaviside"):
         pibls.solve(problem).sensitivity(k)
@@ -173,21 +173,21 @@ def test_a_jump_that_a_parameter_moves_is_refused(law: Any) -> None:
     ],
     ids=str,
 )
-def test_what_else_a_parameter_moves(law: Any, slope: float) -> None:
+def test_parameter_in_heaviside_sign_and_continuous_piecewise(law: Any, slope: float) -> None:
     """u'' = -θ(k - x): ∂u/∂k is Green's function, 0.3 (1 - k) for k = 0.4 at x = 0.3."""
     problem = pibls.Problem(LINE, [u.diff(x, 2) + law], [pibls.Dirichlet(u, 0)], parameters={k: 0.4})
     assert pibls.solve(problem).sensitivity(k)(0.3) == pytest.approx(slope, abs=1e-9)
 
 
-def test_what_sympy_cannot_differentiate_is_refused() -> None:
+def test_undifferentiable_expression_is_rejected() -> None:
     domain = pibls.Interval(x, 1, 2)
     problem = pibls.Problem(domain, [u.diff(x, 2) + sp.besselj(k, x)], [pibls.Dirichlet(u, 0)], {k: 0.4})
     with pytest.raises(pibls.ProblemError, match=r"sensitivity\(k\): expected terms that SymPy .* besselj"):
         pibls.solve(problem, tol=1e-4).sensitivity(k)
 
 
-def test_beside_corners() -> None:
-    """ku is singular where u is: what was added for Δs = ks does not fit, and 1e-3 was left after minutes."""
+def test_sensitivity_with_corner_singularities() -> None:
+    """The source ku is singular, too: with the functions for Δs = ks alone the error stayed at 1e-3."""
     u = sp.Function("u")(x, y)
     corner = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
     problem = pibls.Problem(
@@ -206,15 +206,15 @@ def test_beside_corners() -> None:
 
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["line", "corner"])
-def test_a_time_limit_ends_it(name: str) -> None:
-    """A limit that is over at once is kept by the linearised problem, and by differences of solutions."""
+def test_time_limit_is_respected(name: str) -> None:
+    """A tiny limit stops both the linearized problem and difference quotients of solutions."""
     if name == "line":
         problem = pibls.Problem(
             LINE, [u.diff(x, 2) - k * u - 1], [pibls.Dirichlet(u, 0)], parameters={k: 2.0}
         )
     else:
-        bent = pibls.Polygon((x, y), [(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (-1, 1)])
+        l_shape = pibls.Polygon((x, y), [(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (-1, 1)])
         equation = w.diff(x, 2) + w.diff(y, 2) - k * w + 1
-        problem = pibls.Problem(bent, [equation], [pibls.Dirichlet(w, 0)], parameters={k: 2.0})
+        problem = pibls.Problem(l_shape, [equation], [pibls.Dirichlet(w, 0)], parameters={k: 2.0})
     slope = pibls.solve(problem, tol=1e-4).sensitivity(k, time_limit=1e-6)
     assert slope.status is pibls.Status.TIME_LIMIT

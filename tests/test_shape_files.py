@@ -1,4 +1,4 @@
-"""Shapes in problem files: read, written, read again; what is wrong is pointed at."""
+"""Shapes in problem files: round trips and error messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHAPES: dict[str, Any] = {
     "rod": (pibls.Disk((x, y), (0, 0), 1) - pibls.Disk((x, y), (0, 0), 0.5)).extruded(z, 0, 2),
     "torus": pibls.Disk((r, z), (2, 0), 0.5).revolved(x, y),
     "solid": TETRAHEDRON,
-    "heated": (SQUARE - DISK).during(t, 0, 1),
+    "plate in time": (SQUARE - DISK).during(t, 0, 1),
 }
 
 
@@ -44,16 +44,16 @@ def problem_on(domain: Any, *conditions: Any) -> pibls.Problem:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_shape_written_reads_back_as_the_same(name: str) -> None:
+def test_shape_round_trips_through_text(name: str) -> None:
     domain = SHAPES[name]
     text = problem_text(problem_on(domain))
-    again = parse_problem(text).problem.domain
-    assert again.coordinates == domain.coordinates
-    np.testing.assert_allclose(box_of(again), box_of(domain), rtol=1e-12)
+    parsed = parse_problem(text).problem.domain
+    assert parsed.coordinates == domain.coordinates
+    np.testing.assert_allclose(box_of(parsed), box_of(domain), rtol=1e-12)
     low, high = box_of(domain).T
     X = np.random.default_rng(0).uniform(low, high, (500, len(domain.coordinates)))
-    assert (again.contains(X) == domain.contains(X)).all()
-    assert problem_text(problem_on(again)) == text
+    assert (parsed.contains(X) == domain.contains(X)).all()
+    assert problem_text(problem_on(parsed)) == text
 
 
 def test_conditions_on_shapes_are_written_with_their_names() -> None:
@@ -62,8 +62,8 @@ def test_conditions_on_shapes_are_written_with_their_names() -> None:
     text = problem_text(problem_on(plate, pibls.Neumann(u, 1, on=DISK)))
     assert 'shape = "box - disk"' in text
     assert 'on = "disk"' in text
-    again = parse_problem(text).problem
-    assert again.conditions[0].on == DISK
+    parsed = parse_problem(text).problem
+    assert parsed.conditions[0].on == DISK
     both = (SQUARE | pibls.Disk((x, y), (1, 1), 0.3)) - DISK
     text = problem_text(problem_on(both, pibls.Neumann(u, 1, on=SQUARE | DISK)))
     assert parse_problem(text).problem.conditions[0].on == SQUARE | DISK
@@ -77,7 +77,7 @@ def read(shapes: str, domain: str) -> Any:
     return parse_problem(f'{HEAD}[shapes]\n{shapes}\n[domain]\nshape = "{domain}"\n').problem.domain
 
 
-def test_shapes_are_made_from_those_above_them() -> None:
+def test_shapes_refer_to_earlier_shapes() -> None:
     domain = read(
         f'a = {DISK_TEXT}\nb = {{ shape = "a", scaled = 0.5, moved = [0.25, 0] }}\n'
         'c = { shape = "a - b", turned = "pi/2", center = { x = 0, y = 0 } }',
@@ -86,25 +86,25 @@ def test_shapes_are_made_from_those_above_them() -> None:
     assert domain.contains(np.array([[0.0, 0.25], [0.0, -0.9]])).tolist() == [False, True]
 
 
-def test_signs_bind_as_in_python() -> None:
+def test_operator_precedence_is_that_of_python() -> None:
     a, b, c = (
         f"{n} = {{ disk = {{ center = {{ x = {i / 2}, y = 0 }}, radius = 1 }} }}" for i, n in enumerate("acb")
     )
     text = "\n".join((a, b, c))
-    for written, said in (
+    for text_form, parenthesized in (
         ("a | b - c", "a | (b - c)"),
         ("a & b | c", "(a & b) | c"),
         ("a - b & c", "(a - b) & c"),
     ):
-        assert read(text, written) == read(text, said)
+        assert read(text, text_form) == read(text, parenthesized)
 
 
-BAD = {
+INVALID_SHAPES = {
     "unknown name": (f"a = {DISK_TEXT}", "b", r"the name of a shape, got 'b'.*Declared shapes are a"),
-    "sign": (f"a = {DISK_TEXT}", "a a", r"an operator between two shapes"),
+    "operator": (f"a = {DISK_TEXT}", "a a", r"an operator between two shapes"),
     "bracket": (f"a = {DISK_TEXT}", "(a", r"a closing parenthesis"),
-    "nothing": (f"a = {DISK_TEXT}", "a -", r"the name of a shape, got nothing"),
-    "letters": (f"a = {DISK_TEXT}", "a * a", r"names of shapes, joined by"),
+    "missing operand": (f"a = {DISK_TEXT}", "a -", r"the name of a shape, got nothing"),
+    "invalid character": (f"a = {DISK_TEXT}", "a * a", r"names of shapes, joined by"),
     "kind": ("a = { circle = { radius = 1 } }", "a", r"a shape \(interval, box, disk.*got 'circle'"),
     "radius": ("a = { disk = { center = { x = 0, y = 0 }, radius = 0 } }", "a", r"a number above 0, got 0"),
     "no radius": ("a = { disk = { center = { x = 0, y = 0 } } }", "a", r"radius of the disk"),
@@ -134,7 +134,11 @@ BAD = {
         "a",
         r"a scalar",
     ),
-    "foreign": ('a = { implicit = { negative = "x + q", bounds = { x = [0, 1], y = [0, 1] } } }', "a", "q"),
+    "unknown symbol": (
+        'a = { implicit = { negative = "x + q", bounds = { x = [0, 1], y = [0, 1] } } }',
+        "a",
+        "q",
+    ),
     "extrusion": (
         f'a = {DISK_TEXT}\nb = {{ extrusion = {{ shape = "a" }} }}',
         "b",
@@ -151,13 +155,17 @@ BAD = {
         "a regular matrix of 2",
     ),
     "moved": (f'a = {DISK_TEXT}\nb = {{ shape = "a", moved = [1] }}', "b", r"a distance for each"),
-    "below": (f'b = {{ shape = "a", moved = [1, 0] }}\na = {DISK_TEXT}', "b", r"Declare it under \[shapes\]"),
+    "declared later": (
+        f'b = {{ shape = "a", moved = [1, 0] }}\na = {DISK_TEXT}',
+        "b",
+        r"Declare it under \[shapes\]",
+    ),
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_said(name: str) -> None:
-    shapes, domain, message = BAD[name]
+@pytest.mark.parametrize("name", INVALID_SHAPES)
+def test_invalid_shape_is_reported(name: str) -> None:
+    shapes, domain, message = INVALID_SHAPES[name]
     with pytest.raises(ProblemError, match=message):
         read(shapes, domain)
 
@@ -183,23 +191,23 @@ value = 0
 """
 
 
-def test_inside_in_a_file() -> None:
-    """Materials and sources by the name of a shape, also of one without a formula; written and read back."""
+def test_inside_conditions_round_trip() -> None:
+    """Materials and sources given by the name of a shape, also of a spline, round trip through text."""
     problem = parse_problem(INSIDE).problem
     materials = subdomain_decomposition(problem)
     assert materials is not None
     assert len(materials) == 3
-    again = parse_problem(problem_text(problem)).problem
+    parsed = parse_problem(problem_text(problem)).problem
     assert "inside(" in problem_text(problem)
-    assert problem_text(again) == problem_text(problem)
+    assert problem_text(parsed) == problem_text(problem)
     X = np.array([[0.0, 0.0], [0.6, 0.6], [0.9, -0.9]])
-    other = subdomain_decomposition(again)
+    other = subdomain_decomposition(parsed)
     assert other is not None
     assert [len(set(m.locate(X).tolist())) for m in (materials, other)] == [3, 3]
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "message"),
     [
         ("inside(blob)", "inside(blub)", "Did you mean blob"),
         ("inside(blob)", "inside(blob, spot)", "the name of a shape in inside"),
@@ -207,6 +215,6 @@ def test_inside_in_a_file() -> None:
         ('f = "if(inside(spot) and x > 0, 1, 0)"', 'f = "inside(spot)"', "a known function"),
     ],
 )
-def test_inside_of_what(old: str, new: str, words: str) -> None:
-    with pytest.raises(pibls.ProblemError, match=words):
+def test_invalid_inside_condition_is_reported(old: str, new: str, message: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=message):
         parse_problem(INSIDE.replace(old, new))

@@ -1,4 +1,4 @@
-"""s^α at the end of a line: powers that an equation brings where it is singular."""
+"""Singular endpoints of ordinary differential equations: exponents s^α and solutions."""
 
 from __future__ import annotations
 
@@ -43,38 +43,38 @@ def powers(problem: pibls.Problem) -> list[tuple[float, list[float], bool]]:
         (line(u.diff(x, 2) - sp.sqrt(x) * u.diff(x) - u, 0, 1), [(0.0, [1.5, 2.5], False)]),
         (line(u.diff(x, 2) + u / x, 1, 0), [(0.0, [1.0, 2.0], True)]),
         (line(x * u.diff(x, 2) + k * u.diff(x), 0, 1, parameters={k: 0.3}), [(0.0, [0.7, 1.7], False)]),
-        # Regular ones, those of a ball, and what is infinite in any case.
+        # Regular endpoints, the radial equation in a ball, and irregular singularities.
         (line((1 + x**2) * u.diff(x, 2) + u, 0, 1), []),
         (line(x * u.diff(x, 2) + 2 * u.diff(x) - x * u, 0, 1), []),
         (line(x**3 * u.diff(x, 2) + u.diff(x), 0, 1), []),
         (line(u.diff(x, 2) - sp.log(x), 0, 1), []),
     ],
 )  # fmt: skip
-def test_powers_follow_from_the_equation(problem: pibls.Problem, expected: Any) -> None:
+def test_exponents_follow_from_the_equation(problem: pibls.Problem, expected: Any) -> None:
     assert powers(problem) == expected
 
 
-def test_a_bessel_function_of_a_broken_order(tmp_path: Path) -> None:
-    # It was NO_SOLUTION: no wave is close to x^(1/3).
+def test_bessel_function_of_fractional_order(tmp_path: Path) -> None:
+    # The status was NO_SOLUTION: random features do not approximate x^(1/3).
     solution = pibls.solve(bessel(5), tol=1e-9)
     assert solution.converged
     X = np.concatenate([np.linspace(0, 5, 200), np.geomspace(1e-6, 1, 50)])
-    off = np.abs(solution(X) - jv(1 / 3, X) / jv(1 / 3, 5)).max()
-    assert off <= solution.error.max <= 1e-8
+    error = np.abs(solution(X) - jv(1 / 3, X) / jv(1 / 3, 5)).max()
+    assert error <= solution.error.max <= 1e-8
     solution.save(tmp_path / "bessel.pibls")
     assert np.array_equal(pibls.load(tmp_path / "bessel.pibls")(X), solution(X))
 
 
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
-def test_eight_functions_of_an_end_are_enough_and_two_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_endpoint_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pibls.solve(bessel(60), tol=1e-7, max_nodes=600).converged
     monkeypatch.setattr("pibls.analysis.frobenius.SINGULAR_ENDS", SingularEndThresholds(max_functions=2))
     assert not pibls.solve(bessel(60), tol=1e-7, max_nodes=600).converged
 
 
 @pytest.mark.parametrize("tol", [1e-4, 1e-8])
-def test_a_membrane_whose_stiffness_ends(tol: float) -> None:
-    # (√(1 - x²) u')' = 0: the arcsine, with a root at either end.
+def test_coefficient_that_vanishes_at_both_ends(tol: float) -> None:
+    # (√(1 - x²) u')' = 0: the solution is an arcsine, with a square root at both ends.
     equation = sp.Derivative(sp.sqrt(1 - x**2) * u.diff(x), x)
     solution = pibls.solve(line(equation, -1, 1, -1, 1), tol=tol)
     assert solution.converged
@@ -82,15 +82,15 @@ def test_a_membrane_whose_stiffness_ends(tol: float) -> None:
     assert np.abs(solution(X) - 2 / np.pi * np.arcsin(X)).max() <= max(solution.error.max, 1e-14)
 
 
-def test_a_logarithm_beside_a_pole() -> None:
-    # u'' + u/x = 0 with u(0) = 1: u = 1 - x log x + …; at x = 1/2 by 30 digits of its series.
+def test_logarithm_at_a_pole_of_the_coefficient() -> None:
+    # u'' + u/x = 0 with u(0) = 1: u = 1 - x log x + …; u(1/2) from its series with 30 digits.
     solution = pibls.solve(line(u.diff(x, 2) + u / x, 1, 0), tol=1e-8)
     assert solution.converged
     assert abs(solution(0.5) - 0.81851189307762432) <= max(solution.error.max, 1e-14)
 
 
-def test_thomas_and_fermi() -> None:
-    # u'' = u^(3/2)/√x, which was STALLED; u(1) of u(0) = 1, u(5) = 0 from a Chebyshev series in √x.
+def test_thomas_fermi_equation() -> None:
+    # u'' = u^(3/2)/√x, u(0) = 1, u(5) = 0 (status was STALLED); u(1) from a Chebyshev series in √x.
     equation = sp.Eq(u.diff(x, 2), u ** (3 * HALF) / sp.sqrt(x))
     solution = pibls.solve(line(equation, 1, 0, 0, 5), tol=1e-6)
     assert solution.converged

@@ -1,4 +1,4 @@
-"""√r sin(θ/2): slits, and other points that nothing may go around."""
+"""Singular points √r sin(θ/2): slits, cracks, junctions of materials, corners of level sets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def root(X: Array, Y: Array) -> Array:
     return np.asarray(np.sqrt(np.hypot(X, Y)) * np.sin(0.5 * (np.arctan2(Y, X) % (2 * np.pi))))
 
 
-def test_a_slit_has_its_root() -> None:
+def test_square_root_at_the_tip_of_a_slit() -> None:
     conditions = [pibls.Dirichlet(u, root), pibls.Dirichlet(u, 0, on=SLIT)]
     solution = pibls.solve(pibls.Problem(SQUARE - SLIT, [sp.Eq(LAPLACE, 0)], conditions))
     X = np.random.default_rng(1).uniform(-1, 1, (2, 2000))
@@ -34,49 +34,51 @@ def test_a_slit_has_its_root() -> None:
     assert error <= max(solution.error.max, 1e-13)
 
 
-def test_a_crack_opens(tmp_path: Path) -> None:
-    """Pulled apart, the plate has u = 0 before the crack, and one half of it is a problem of its own."""
+def test_crack_equals_half_problem(tmp_path: Path) -> None:
+    """By symmetry u = 0 ahead of the crack, so one half of the plate can be solved separately."""
     ends = [pibls.Dirichlet(u, 1, on=sp.Eq(y, 1)), pibls.Dirichlet(u, -1, on=sp.Eq(y, -1))]
-    ring = pibls.Polygon((x, y), [(-1, -1), (1, -1), (1, 0), (0, 0), (1, 0), (1, 1), (-1, 1)])
-    cracked = pibls.solve(pibls.Problem(ring, [sp.Eq(LAPLACE, 0)], [*ends, pibls.Neumann(u, 0)]), tol=1e-8)
+    cracked_plate = pibls.Polygon((x, y), [(-1, -1), (1, -1), (1, 0), (0, 0), (1, 0), (1, 1), (-1, 1)])
+    cracked = pibls.solve(
+        pibls.Problem(cracked_plate, [sp.Eq(LAPLACE, 0)], [*ends, pibls.Neumann(u, 0)]), tol=1e-8
+    )
     upper = pibls.Box({x: (-1, 1), y: (0, 1)})
-    before = pibls.Dirichlet(u, 0, on=sp.And(sp.Eq(y, 0), x < 0))
-    half = pibls.solve(pibls.Problem(upper, [sp.Eq(LAPLACE, 0)], [ends[0], before, pibls.Neumann(u, 0)]))
+    ahead = pibls.Dirichlet(u, 0, on=sp.And(sp.Eq(y, 0), x < 0))
+    half = pibls.solve(pibls.Problem(upper, [sp.Eq(LAPLACE, 0)], [ends[0], ahead, pibls.Neumann(u, 0)]))
     X = np.random.default_rng(2).uniform((-1, 0), (1, 1), (500, 2)).T
     assert cracked.converged
     for sign in (1, -1):
         assert np.abs(cracked(X[0], sign * X[1]) - sign * half(*X)).max() < 1e-8
     cracked.save(tmp_path / "crack.pibls")
-    again = pibls.load(tmp_path / "crack.pibls")
-    assert np.array_equal(again(*X), cracked(*X))
+    loaded = pibls.load(tmp_path / "crack.pibls")
+    assert np.array_equal(loaded(*X), cracked(*X))
 
 
-def test_lips_know_their_side() -> None:
+def test_both_sides_of_slits_are_faces() -> None:
     domain = SQUARE - pibls.Slit((x, y), [(-0.5, -0.3), (0.1, 0), (0.5, 0.4)])
-    lips = [face for face in domain.faces if face.is_slit_side]
-    assert len(lips) == 4
-    for face in lips:
-        there = face.at(np.array([[0.3], [0.7]]), np.random.default_rng(0))
-        assert domain.contains(there.points).all()
+    slit_sides = [face for face in domain.faces if face.is_slit_side]
+    assert len(slit_sides) == 4
+    for face in slit_sides:
+        sample = face.at(np.array([[0.3], [0.7]]), np.random.default_rng(0))
+        assert domain.contains(sample.points).all()
     filled = (SQUARE - SLIT) | pibls.Disk((x, y), (0.5, 0), 0.2)
     assert sum(face.is_slit_side for face in filled.faces) == 4
     moved = (SQUARE - SLIT).moved(1, 0).turned(0.3)
     assert sum(face.is_slit_side for face in moved.faces) == 2
 
 
-def test_a_chessboard() -> None:
-    """k = 10 | 1 | 10 | 1 around a point, where u is like r^0.39."""
+def test_checkerboard_coefficient() -> None:
+    """k = 10 | 1 | 10 | 1 around a point, where u behaves like r^0.39."""
     k = sp.Piecewise((10, sp.Or(sp.And(x > 0, y > 0), sp.And(x < 0, y < 0))), (1, True))
     problem = pibls.Problem(SQUARE, [sp.Eq(pibls.div(k * pibls.grad(u)), 0)], [pibls.Dirichlet(u, x)])
     solution = pibls.solve(problem, tol=1e-8)
     assert solution.converged
-    # A function of |x|, |y| and signs: the problem is the same with x and y, and both signs, exchanged.
+    # The problem is invariant under (x, y) -> (-x, -y) with u -> -u.
     assert abs(solution(0.2, 0.3) + solution(-0.2, -0.3)) < 1e-8
     assert abs(solution(0.2, 0.3) - 0.4219521261) < 1e-9
 
 
-def test_two_arcs_meet() -> None:
-    """0 on one arc and 1 on the other: the angle at which both ends of the lens are seen."""
+def test_two_arcs_with_different_values_meet() -> None:
+    """u = 0 on one arc and 1 on the other: u is the angle subtended by the ends of the lens, scaled."""
     left, right = (pibls.Disk((x, y), (c, 0), 1) for c in (-0.5, 0.5))
     sides = [pibls.Dirichlet(u, 1, on=left), pibls.Dirichlet(u, 0, on=right)]
     solution = pibls.solve(pibls.Problem(left & right, [sp.Eq(LAPLACE, 0)], sides), tol=1e-6)
@@ -88,22 +90,22 @@ def test_two_arcs_meet() -> None:
     assert error <= solution.error.max < 1e-6
 
 
-def test_a_level_set_has_corners() -> None:
-    """An L-shape as Max and Min is the polygon."""
+def test_level_set_with_corners_equals_polygon() -> None:
+    """An L-shape given by Max and Min."""
     bounds = {x: (-2, 2), y: (-2, 2)}
-    made = pibls.Implicit(sp.Max(sp.Abs(x) - 1, sp.Abs(y) - 1, sp.Min(x, -y)), bounds)
-    drawn = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
+    level_set = pibls.Implicit(sp.Max(sp.Abs(x) - 1, sp.Abs(y) - 1, sp.Min(x, -y)), bounds)
+    polygon = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
     one, two = (
         pibls.solve(pibls.Problem(shape, [sp.Eq(LAPLACE, -1)], [pibls.Dirichlet(u, 0)]), tol=1e-8)
-        for shape in (made, drawn)
+        for shape in (level_set, polygon)
     )
-    X = drawn.interior(500, np.random.default_rng(4)).T
+    X = polygon.interior(500, np.random.default_rng(4)).T
     assert one.converged
     assert np.abs(one(*X) - two(*X)).max() < 1e-8 * two(*X).max()
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "message"),
     [
         (lambda: pibls.Slit((x, y), [(0, 0)]), "at least 2 different points"),
         (
@@ -113,6 +115,6 @@ def test_a_level_set_has_corners() -> None:
         (lambda: pibls.Problem(SLIT, [LAPLACE], [pibls.Dirichlet(u, 0)]), "has zero width"),
     ],
 )
-def test_bad_slits(make: Callable[[], object], words: str) -> None:
-    with pytest.raises(pibls.ProblemError, match=words):
+def test_invalid_slits_are_rejected(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=message):
         make()

@@ -1,4 +1,4 @@
-"""Solutions on disk: read back bit for bit, and written whole or not at all."""
+"""Solutions on disk: round trips are exact to the bit, and files are written atomically."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from tests.solved_problems import t, x, y
 # --- round trips ----------------------------------------------------------------------------------
 
 BASES = {
-    "waves": pibls.Waves(40, scale=2.0),
-    "waves in groups": pibls.Waves(41, scale=(2.0, 3.0), groups=(((0,), 6, 2.0), ((1,), 5, 1.0))),
+    "random features": pibls.Waves(40, scale=2.0),
+    "random features in groups": pibls.Waves(41, scale=(2.0, 3.0), groups=(((0,), 6, 2.0), ((1,), 5, 1.0))),
     "broad": pibls.Broad(5, 5, 2, 6, scale=1.5, whiten=True, sparse=True),
     "broad without enhancement": pibls.Broad(5, 5, scale=1.5),
     "broad with two activations": pibls.Broad(
@@ -54,7 +54,7 @@ BASES = {
         )
     ),
     "decomposed": Decomposed((3, 2), pibls.Features(20, scale=2.0, activation="tanh")),
-    "decomposed waves": Decomposed((1, 2), pibls.Joined((pibls.Waves(10, scale=2.0),))),
+    "decomposed random features": Decomposed((1, 2), pibls.Joined((pibls.Waves(10, scale=2.0),))),
     **{f"features of {name}": pibls.Features(30, scale=2.0, activation=name) for name in ACTIVATIONS},
 }
 
@@ -67,7 +67,7 @@ def first_basis(solution: pibls.Solution) -> Any:
 
 
 @pytest.mark.parametrize("basis", BASES.values(), ids=BASES)
-def test_every_basis(basis: Any, tmp_path: Path) -> None:
+def test_every_basis_round_trips(basis: Any, tmp_path: Path) -> None:
     a, b = sp.symbols("x y")
     w = u(a, b)
     problem = pibls.Problem(
@@ -125,7 +125,7 @@ def robin() -> pibls.Problem:
 
 
 def named() -> pibls.Problem:
-    """Names and assumptions that stand apart in a problem's text."""
+    """Names and assumptions that need a special notation in the problem's text."""
     theta, r = sp.Symbol("θ", real=True), sp.Symbol("r_{0}", positive=True)
     w = sp.Function("φ", real=True)(theta, r)
     return pibls.Problem(
@@ -145,7 +145,7 @@ def plate() -> pibls.Problem:
 
 
 @pytest.mark.parametrize("build", [heat, burgers, system, robin, named, plate])
-def test_every_kind_of_problem(build: Callable[[], pibls.Problem], tmp_path: Path) -> None:
+def test_every_kind_of_problem_round_trips(build: Callable[[], pibls.Problem], tmp_path: Path) -> None:
     solution = solve_quietly(build(), pibls.Waves(40, scale=2.0))
     loaded = save_and_load(solution, tmp_path)
     assert_same_solution(loaded, solution)
@@ -156,7 +156,9 @@ def test_every_kind_of_problem(build: Callable[[], pibls.Problem], tmp_path: Pat
 
 
 @pytest.mark.parametrize("build", [heat, system])
-def test_an_automatic_solve_with_its_history(build: Callable[[], pibls.Problem], tmp_path: Path) -> None:
+def test_automatic_solve_is_saved_with_its_history(
+    build: Callable[[], pibls.Problem], tmp_path: Path
+) -> None:
     solution = pibls.solve(build(), tol=1e-6, seed=2)
     assert solution.history
     loaded = save_and_load(solution, tmp_path)
@@ -165,12 +167,12 @@ def test_an_automatic_solve_with_its_history(build: Callable[[], pibls.Problem],
     assert loaded.settings == solution.settings
 
 
-def test_many_dimensions(tmp_path: Path) -> None:
+def test_solution_in_four_dimensions_round_trips(tmp_path: Path) -> None:
     assert_same_solution(save_and_load(solved_problems.unit_box(4), tmp_path), solved_problems.unit_box(4))
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_ends_are_kept(seed: int, tmp_path: Path) -> None:
+def test_interval_bounds_are_exact(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     low, high = np.sort(rng.standard_normal(2) * 10.0 ** rng.integers(-12, 12))
     problem = pibls.Problem(pibls.Interval(x, low, high), [u(x) - 1], [pibls.Dirichlet(u(x), 1)])
@@ -178,7 +180,7 @@ def test_any_ends_are_kept(seed: int, tmp_path: Path) -> None:
     assert loaded.problem.domain.bounds == ((low, high),)
 
 
-def test_the_same_in_another_process(tmp_path: Path) -> None:
+def test_same_values_in_another_process(tmp_path: Path) -> None:
     solution = solve_quietly(robin(), pibls.Broad(6, 6, 3, 7, scale=1.2, whiten=True))
     path = solution.save(tmp_path / "robin.pibls")
     code = (
@@ -196,20 +198,20 @@ def test_the_same_in_another_process(tmp_path: Path) -> None:
     assert out == [solution(*X).tobytes().hex(), solution.evaluate(w.diff(x, 2, y), *X).tobytes().hex()]
 
 
-def test_the_order_in_memory_is_kept(tmp_path: Path) -> None:
+def test_memory_order_is_kept(tmp_path: Path) -> None:
     solution = solve_quietly(robin(), pibls.Waves(40, scale=2.0))
     basis = first_basis(solution)
-    turned = RandomFourierBasis(np.asfortranarray(basis.frequencies), basis.centre, basis.half)
-    changed = _with(solution, space=SingleDomainSpace((turned,)))
+    fortran_ordered = RandomFourierBasis(np.asfortranarray(basis.frequencies), basis.centre, basis.half)
+    changed = _with(solution, space=SingleDomainSpace((fortran_ordered,)))
     loaded = save_and_load(changed, tmp_path)
     assert first_basis(loaded).frequencies.flags.f_contiguous
     assert_same_solution(loaded, changed)
 
 
-def test_what_is_not_finite_is_kept(tmp_path: Path) -> None:
+def test_nonfinite_values_are_kept(tmp_path: Path) -> None:
     from pibls.adaptive.validation.estimate import Norms
 
-    odd = _with(
+    nonfinite = _with(
         small_solution(),
         residuals={"equation": Norms(np.inf, np.nan, -np.inf)},
         estimator=lambda: ErrorEstimate(np.inf, 1e-320),
@@ -220,19 +222,19 @@ def test_what_is_not_finite_is_kept(tmp_path: Path) -> None:
         ),
         coefficients=np.array([np.nan, np.inf, -0.0, 5e-324]),
     )
-    loaded = save_and_load(odd, tmp_path)
-    assert is_bitwise_equal(loaded.coefficients, odd.coefficients)
-    assert loaded.summary() == odd.summary()
+    loaded = save_and_load(nonfinite, tmp_path)
+    assert is_bitwise_equal(loaded.coefficients, nonfinite.coefficients)
+    assert loaded.summary() == nonfinite.summary()
     assert repr((loaded.residuals, loaded.history, loaded.error)) == repr(
-        (odd.residuals, odd.history, odd.error)
+        (nonfinite.residuals, nonfinite.history, nonfinite.error)
     )
 
 
-# --- cells, windows, notes ------------------------------------------------------------------------
+# --- cells, time windows, notes --------------------------------------------------------------------
 
 
 def cells() -> pibls.Solution:
-    """Functions of two unknowns in cells of different sizes, with one array of frequencies."""
+    """Return a solution with two unknowns in cells of different sizes that share one array of frequencies."""
     a, b = sp.symbols("x y")
     p, q = u(a, b), v(a, b)
     problem = pibls.Problem(
@@ -263,7 +265,7 @@ def cells() -> pibls.Solution:
     )
 
 
-def test_a_solution_in_cells(tmp_path: Path) -> None:
+def test_solution_in_cells_round_trips(tmp_path: Path) -> None:
     solution = cells()
     loaded = save_and_load(solution, tmp_path)
     assert_same_solution(loaded, solution)
@@ -276,15 +278,15 @@ def test_a_solution_in_cells(tmp_path: Path) -> None:
     assert first.frequencies is second.frequencies
 
 
-def test_unknowns_that_share_a_basis_share_it_again(tmp_path: Path) -> None:
+def test_shared_basis_is_shared_after_loading(tmp_path: Path) -> None:
     solution = solve_quietly(system(), pibls.Waves(10, scale=2.0))
     loaded = save_and_load(solution, tmp_path)
     assert isinstance(loaded.space, SingleDomainSpace)
     assert loaded.space.bases[0] is loaded.space.bases[1]
 
 
-def in_windows(count: int, cells: int = 1) -> pibls.Solution:
-    """A pendulum in many windows, with one array of frequencies; the weights are any."""
+def pendulum_in_time_windows(count: int, cells: int = 1) -> pibls.Solution:
+    """Return a pendulum in many time windows with one array of frequencies and random coefficients."""
     rng = np.random.default_rng(5)
     frequencies = rng.standard_normal((1, 16))
     edges = np.cumsum([0.0, *(0.5 + rng.random(count))])
@@ -317,10 +319,10 @@ def in_windows(count: int, cells: int = 1) -> pibls.Solution:
 
 
 @pytest.mark.parametrize("cells", [1, 20])
-def test_a_thousand_windows(cells: int, tmp_path: Path) -> None:
-    """All cells have the same frequencies, kept once, and each window costs what it did among few."""
+def test_cost_of_saving_is_linear_in_the_number_of_time_windows(cells: int, tmp_path: Path) -> None:
+    """The frequencies are stored once, and the cost per window does not grow with their number."""
     count = 1000 if cells == 1 else 300
-    solution, few = in_windows(count, cells), in_windows(count // 4, cells)
+    solution, few = pendulum_in_time_windows(count, cells), pendulum_in_time_windows(count // 4, cells)
     path = tmp_path / "windows.pibls"
     effort = count_calls(lambda: pibls.load(few.save(path)))
     assert count_calls(lambda: pibls.load(solution.save(path))) < 4.2 * effort
@@ -331,8 +333,8 @@ def test_a_thousand_windows(cells: int, tmp_path: Path) -> None:
     assert path.stat().st_size < 8 * solution.coefficients.size + count * (400 + 150 * cells)
 
 
-def test_an_estimate_is_kept_with_all_it_knows(tmp_path: Path) -> None:
-    solution = in_windows(5)
+def test_error_estimate_is_kept_completely(tmp_path: Path) -> None:
+    solution = pendulum_in_time_windows(5)
     loaded = save_and_load(solution, tmp_path)
     assert loaded.error.each == solution.error.each
     assert loaded.error.history == solution.error.history
@@ -364,12 +366,12 @@ def test_notes_are_kept(tmp_path: Path) -> None:
     assert "It ends at 0.5: it was interrupted there." in loaded.explanation
 
 
-def test_saving_again_gives_the_same_bytes(file: Path, tmp_path: Path) -> None:
+def test_saving_a_loaded_solution_gives_the_same_bytes(file: Path, tmp_path: Path) -> None:
     assert pibls.load(file).save(tmp_path / "again.pibls").read_bytes() == file.read_bytes()
     assert small_solution().save(str(file)) == file
 
 
-def test_the_error_is_estimated_when_it_is_saved(tmp_path: Path) -> None:
+def test_saving_estimates_the_error(tmp_path: Path) -> None:
     solution = solve_quietly(heat(), pibls.Waves(40, scale=2.0))
     assert "estimated error" not in solution.message
     loaded = save_and_load(solution, tmp_path)
@@ -377,7 +379,7 @@ def test_the_error_is_estimated_when_it_is_saved(tmp_path: Path) -> None:
     assert "estimated error" in loaded.message
 
 
-def test_what_is_made_from_solutions_works_after_loading(tmp_path: Path) -> None:
+def test_csv_of_a_loaded_solution_is_the_same(tmp_path: Path) -> None:
     solution = solve_quietly(heat(), pibls.Waves(40, scale=2.0))
     loaded = save_and_load(solution, tmp_path)
     first, second = (s.to_csv(tmp_path / f"{i}.csv") for i, s in enumerate((solution, loaded)))
@@ -390,10 +392,10 @@ def _with(solution: pibls.Solution, **changes: Any) -> pibls.Solution:
     return replace(solution, **changes)
 
 
-# --- Python functions, classes of one's own -------------------------------------------------------
+# --- Python functions, user-defined classes --------------------------------------------------------
 
 
-def test_python_functions_are_asked_for_only_where_they_are_needed(tmp_path: Path) -> None:
+def test_python_functions_are_required_only_where_they_are_evaluated(tmp_path: Path) -> None:
     def ramp(x: Array) -> Array:
         return 1 + x**2
 
@@ -412,19 +414,21 @@ def test_python_functions_are_asked_for_only_where_they_are_needed(tmp_path: Pat
     left = loaded.problem.equations[0].lhs
     with pytest.raises(pibls.ProblemError, match=r'python\(ramp\): .*functions=\{"ramp"'):
         loaded.evaluate(left, points)
-    given = pibls.load(path, functions={"ramp": ramp})
-    left = given.problem.equations[0].lhs
-    assert is_bitwise_equal(given.evaluate(left, points), solution.evaluate(problem.equations[0].lhs, points))
+    with_function = pibls.load(path, functions={"ramp": ramp})
+    left = with_function.problem.equations[0].lhs
+    assert is_bitwise_equal(
+        with_function.evaluate(left, points), solution.evaluate(problem.equations[0].lhs, points)
+    )
     assert loaded.save(tmp_path / "again.pibls").read_bytes() == path.read_bytes()
 
 
 @dataclass(frozen=True)
-class Own:
-    """A basis of a user: 1, x, x², ….  It can be solved with, but not described."""
+class UserDefinedBasis:
+    """A user-defined basis 1, x, x², …, which can be used to solve but not be saved."""
 
     size: int = 4
 
-    def draw(self, box: Array, rng: np.random.Generator) -> Own:
+    def draw(self, box: Array, rng: np.random.Generator) -> UserDefinedBasis:
         return self
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
@@ -435,48 +439,51 @@ class Own:
         return out
 
 
-class OwnTanh(Tanh):
-    """An activation of a user that bears our name."""
+class UserDefinedTanh(Tanh):
+    """A user-defined activation with the name of a built-in one."""
 
 
-class OwnWaves(RandomFourierBasis):
-    """A subclass, which may do anything."""
+class UserDefinedFourierBasis(RandomFourierBasis):
+    """A subclass, whose behaviour is unknown."""
 
 
 @pytest.mark.parametrize(
     ("basis", "message"),
     [
-        (Own(), "expected a basis of pibls, got an object of class Own"),
-        (pibls.Joined((pibls.Waves(4, scale=1.0), Own())), "got an object of class Own"),
+        (UserDefinedBasis(), "expected a basis of pibls, got an object of class UserDefinedBasis"),
         (
-            pibls.Features(4, 1.0, OwnTanh()),
-            "expected an activation of pibls .* got an object of class OwnTanh",
+            pibls.Joined((pibls.Waves(4, scale=1.0), UserDefinedBasis())),
+            "got an object of class UserDefinedBasis",
+        ),
+        (
+            pibls.Features(4, 1.0, UserDefinedTanh()),
+            "expected an activation of pibls .* got an object of class UserDefinedTanh",
         ),
         (pibls.Features(4, 1.0, Sine("sin", shift=2)), "expected an activation of pibls"),
     ],
 )
-def test_a_class_of_ones_own_is_refused(basis: Any, message: str, tmp_path: Path) -> None:
+def test_user_defined_class_is_rejected(basis: Any, message: str, tmp_path: Path) -> None:
     solution = solve_quietly(small_solution().problem, basis)
     with pytest.raises(pibls.ProblemError, match=rf"solution.save\(path\): .*{message}.*contains no code"):
         solution.save(tmp_path / "own.pibls")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_subclass_is_refused(tmp_path: Path) -> None:
+def test_subclass_is_rejected(tmp_path: Path) -> None:
     basis = first_basis(small_solution())
-    own = OwnWaves(basis.frequencies, basis.centre, basis.half)
-    with pytest.raises(pibls.ProblemError, match="an object of class OwnWaves"):
-        _with(small_solution(), space=SingleDomainSpace((own,))).save(tmp_path / "own.pibls")
+    basis_of_subclass = UserDefinedFourierBasis(basis.frequencies, basis.centre, basis.half)
+    with pytest.raises(pibls.ProblemError, match="an object of class UserDefinedFourierBasis"):
+        _with(small_solution(), space=SingleDomainSpace((basis_of_subclass,))).save(tmp_path / "own.pibls")
 
 
-def test_arrays_of_another_kind_are_refused(tmp_path: Path) -> None:
+def test_arrays_of_another_type_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(pibls.ProblemError, match=r"expected arrays of float64 .* got float32"):
         _with(small_solution(), coefficients=small_solution().coefficients.astype(np.float32)).save(
             tmp_path / "own.pibls"
         )
 
 
-def test_a_domain_of_ones_own_is_refused(tmp_path: Path) -> None:
+def test_user_defined_domain_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(
         pibls.ProblemError, match=r"solution.save\(path\): problem: expected a domain built from"
     ):
@@ -484,22 +491,22 @@ def test_a_domain_of_ones_own_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_specification_of_ones_own_is_kept_as_text(tmp_path: Path) -> None:
-    class Mine:
+def test_user_defined_specification_is_kept_as_text(tmp_path: Path) -> None:
+    class UserDefinedFeatures:
         size = 4
 
         def draw(self, box: Array, rng: np.random.Generator) -> Any:
             return pibls.Waves(4, scale=1.0).draw(box, rng)
 
         def __repr__(self) -> str:
-            return "Mine()"
+            return "UserDefinedFeatures()"
 
-    solution = solve_quietly(small_solution().problem, Mine())
+    solution = solve_quietly(small_solution().problem, UserDefinedFeatures())
     loaded = save_and_load(solution, tmp_path)
-    assert loaded.settings == {"basis": "Mine()", "points": solution.settings["points"]}
+    assert loaded.settings == {"basis": "UserDefinedFeatures()", "points": solution.settings["points"]}
 
 
-def test_an_activation_object_of_ours_is_known(tmp_path: Path) -> None:
+def test_builtin_activation_object_is_saved_by_name(tmp_path: Path) -> None:
     solution = solve_quietly(small_solution().problem, pibls.Features(8, 1.0, Tanh()))
     loaded = save_and_load(solution, tmp_path)
     assert_same_solution(loaded, solution)
@@ -511,30 +518,30 @@ def test_an_activation_object_of_ours_is_known(tmp_path: Path) -> None:
 # --- writing --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", ["fsync", "replace"])
+@pytest.mark.parametrize("function", ["fsync", "replace"])
 @pytest.mark.parametrize(
-    "problem", [KeyboardInterrupt(), MemoryError(), OSError(28, "No space left on device")]
+    "error", [KeyboardInterrupt(), MemoryError(), OSError(28, "No space left on device")]
 )
-def test_an_interrupted_save_leaves_the_old_file(
-    file: Path, monkeypatch: pytest.MonkeyPatch, place: str, problem: BaseException
+def test_interrupted_save_keeps_the_old_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch, function: str, error: BaseException
 ) -> None:
     before = file.read_bytes()
 
     def stop(*_: Any) -> None:
-        raise problem
+        raise error
 
     other = solve_quietly(small_solution().problem, pibls.Waves(6, scale=1.0))
     with monkeypatch.context() as patched:
-        patched.setattr(os, place, stop)
-        expected = pibls.ProblemError if isinstance(problem, OSError) else type(problem)
-        with pytest.raises(expected, match="No space left" if isinstance(problem, OSError) else None):
+        patched.setattr(os, function, stop)
+        expected = pibls.ProblemError if isinstance(error, OSError) else type(error)
+        with pytest.raises(expected, match="No space left" if isinstance(error, OSError) else None):
             other.save(file)
     assert file.read_bytes() == before
     assert list(file.parent.iterdir()) == [file]
     assert_same_solution(pibls.load(other.save(file)), other)
 
 
-def test_a_killed_save_leaves_the_old_file(file: Path) -> None:
+def test_killed_save_keeps_the_old_file(file: Path) -> None:
     before = file.read_bytes()
     code = (
         "import os, sys, pibls\nos.fsync = lambda _: os._exit(9)\npibls.load(sys.argv[1]).save(sys.argv[1])\n"
@@ -545,7 +552,7 @@ def test_a_killed_save_leaves_the_old_file(file: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-def test_only_a_file_is_replaced(tmp_path: Path) -> None:
+def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(pibls.ProblemError, match="a folder, a device or a pipe"):
         small_solution().save(tmp_path / "pipe")
@@ -563,7 +570,7 @@ def test_permissions_are_kept(tmp_path: Path) -> None:
         small_solution().save(path)
 
 
-def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+def test_unwritable_path_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(
         pibls.ProblemError, match=r"solution.save\(path\): expected a file that can be written"
     ):
@@ -577,7 +584,7 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:
+def test_symbolic_link_is_kept(file: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.pibls"
     link.symlink_to(file)
     other = solve_quietly(small_solution().problem, pibls.Waves(6, scale=1.0))
@@ -586,9 +593,7 @@ def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:
     assert_same_solution(pibls.load(file), other)
 
 
-def test_too_large_is_said_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_size_limit_is_checked_before_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pibls.io.container.MAX_FILE", 900)
     with pytest.raises(pibls.ProblemError, match="whose file has at most 900 bytes"):
         small_solution().save(tmp_path / "large.pibls")

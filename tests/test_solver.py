@@ -1,4 +1,4 @@
-"""Every solver on one matrix of problems; the two algorithms of the paper; Gauss-Newton."""
+"""Linear and nonlinear solvers on a set of systems; the two algorithms of the paper; Gauss-Newton."""
 
 from __future__ import annotations
 
@@ -37,18 +37,20 @@ def matrix(kind: str, shape: tuple[int, int], seed: int) -> Array:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=list(SHAPES))
 @pytest.mark.parametrize("kind", ["full", "deficient"])
 @pytest.mark.parametrize("solver", LINEAR, ids=lambda s: type(s).__name__)
-def test_least_squares(solver: LinearSolver, kind: str, shape: tuple[int, int], seed: int) -> None:
-    """A consistent system is solved; an inconsistent one has a residual orthogonal to A."""
+def test_consistent_systems_are_solved(
+    solver: LinearSolver, kind: str, shape: tuple[int, int], seed: int
+) -> None:
+    """A consistent system is solved, and its matrix is not modified."""
     A = matrix(kind, shape, seed)
     before = A.copy()
     b = A @ np.random.default_rng(seed + 9).standard_normal(shape[1])
     w = solver.factor(A).apply(b)
     assert np.linalg.norm(A @ w - b) <= 1e-9 * np.linalg.norm(b)
-    assert np.array_equal(A, before), "the matrix must be left as it was"
+    assert np.array_equal(A, before), "the matrix must not be modified"
 
 
 @pytest.mark.parametrize("solver", [pibls.SVD(), pibls.PivotedQR(rows=False)], ids=["svd", "qr"])
-def test_minimiser_of_an_inconsistent_system(solver: LinearSolver) -> None:
+def test_residual_of_an_inconsistent_system_is_orthogonal(solver: LinearSolver) -> None:
     rng = np.random.default_rng(3)
     A, b = np.asfortranarray(rng.standard_normal((80, 25))), rng.standard_normal(80)
     w = solver.factor(A).apply(b)
@@ -63,7 +65,7 @@ def test_pivoted_qr_finds_the_rank_with_and_without_a_sketch() -> None:
 
 @dataclass(frozen=True)
 class Circle:
-    """x² + y² = 4, x = y, as a toy system with two weights; v = (x, y)."""
+    """The system x² + y² = 4, x = y with two coefficients; v = (x, y)."""
 
     shape: tuple[int, int] = (3, 2)
     is_linear: bool = False
@@ -84,9 +86,9 @@ class Circle:
         return np.array([u, 0.5 * u])
 
     def linear_part(self) -> tuple[Array, Array]:
-        return self.linearise(np.zeros(2))
+        return self.linearize(np.zeros(2))
 
-    def linearise(self, v: Array) -> tuple[Array, Array]:
+    def linearize(self, v: Array) -> tuple[Array, Array]:
         J = self.jacobian(v)
         return J, J @ v - self.residual(v)
 
@@ -102,7 +104,7 @@ class Circle:
     ],
     ids=lambda m: type(m).__name__,
 )
-def test_methods_on_a_toy_system(method: Method) -> None:
+def test_methods_on_a_small_system(method: Method) -> None:
     system: Equations = Circle()
     rng = np.random.default_rng(0)
     if isinstance(method, pibls.LeastSquares):
@@ -141,33 +143,33 @@ def test_trust_region_agrees_with_scipy() -> None:
     assert np.allclose(ours, theirs.x, atol=1e-5)
 
 
-@pytest.mark.parametrize("bend", [0, 1], ids=["linear", "nonlinear"])
-def test_the_trust_region_is_a_method(bend: int) -> None:
-    """u'' + e^u = 0 and its linear sibling, from the linearised start alone; a limit on the steps is said."""
+@pytest.mark.parametrize("nonlinear", [0, 1], ids=["linear", "nonlinear"])
+def test_trust_region_as_method(nonlinear: int) -> None:
+    """u'' + e^u = 0 and its linearization, from the linearized initial guess; a step limit is reported."""
     x = sp.Symbol("x")
     u = sp.Function("u")(x)
-    equation = u.diff(x, 2) + (sp.exp(u) if bend else 1 + u)
+    equation = u.diff(x, 2) + (sp.exp(u) if nonlinear else 1 + u)
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [equation], [pibls.Dirichlet(u, 0)])
     basis = pibls.Waves(24, scale=3.0)
     solution = pibls.solve(problem, basis=basis, method=pibls.TrustRegion())
     best = pibls.solve(problem)
     assert solution.converged, solution.message
     assert abs(solution(0.5) - best(0.5)) < 1e-8
-    if bend:
+    if nonlinear:
         with pytest.warns(pibls.ConvergenceWarning, match="step limit"):
             pibls.solve(problem, basis=basis, method=pibls.TrustRegion(max_steps=1))
 
 
-def test_what_the_search_asks_for_is_declared() -> None:
-    """Protocols that a type checker compares with the classes."""
+def test_classes_implement_the_solver_protocols() -> None:
+    """The assignments are checked by the type checker."""
     factors: LeverageFactorization = pibls.RidgeQR().factor(np.asfortranarray(np.eye(3)))  # type: ignore[assignment]
     np.testing.assert_allclose(factors.leverage(np.eye(3)), 1.0)
     system: type[Equations] = System
-    assert hasattr(system, "linearise")
+    assert hasattr(system, "linearize")
 
 
 def test_perturbations_are_tried_until_the_tolerance_is_met() -> None:
-    """With an impossible tolerance all rounds are used, and the best result is kept."""
+    """With an unattainable tolerance all rounds are used, and the best result is kept."""
     case = pibls.cases["TC-11"]
     basis, points = pibls.Broad(5, 3, 4, 5, scale=1.1, whiten=True), pibls.Points(150, 60, 60)
     quick = pibls.TrustRegion(max_steps=8)
@@ -185,18 +187,18 @@ def test_perturbations_are_tried_until_the_tolerance_is_met() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_gauss_newton_is_as_accurate_as_algorithm_2(seed: int) -> None:
-    from benchmarks.nonlinear import error_of, published_system
+    from benchmarks.nonlinear import max_error, published_system
 
     case = pibls.cases["TC-11"]
     system = published_system(case, seed)
     rng = np.random.default_rng(seed)
-    gauss = error_of(case, system, pibls.GaussNewton().solve(system, rng).w)
-    published = error_of(case, system, case.published.settings["method"].solve(system, rng).w)
+    gauss = max_error(case, system, pibls.GaussNewton().solve(system, rng).w)
+    published = max_error(case, system, case.published.settings["method"].solve(system, rng).w)
     assert gauss <= max(published, 1e-14)
 
 
-def test_a_step_of_refinement_takes_a_part_of_rounding_away() -> None:
-    """400 waves for TC-5: what is left at the points is 0.7 to 0.94 of what one application leaves."""
+def test_iterative_refinement_reduces_the_rounding_error() -> None:
+    """TC-5 with 400 features: the cost is 0.7 to 0.94 of that without refinement."""
     case, shares = pibls.cases["TC-5"], []
     for seed in range(5):
         context = ValidationContext.of(compile_problem(case.problem), case.problem.domain, seed, 1e-13)
@@ -207,6 +209,6 @@ def test_a_step_of_refinement_takes_a_part_of_rounding_away() -> None:
         assert isinstance(system, System)
         found = pibls.GaussNewton().linear_solve(system)
         assert found.factors is not None
-        once = system.residual(found.factors.apply(-system.constant))
-        shares.append(found.cost / (0.5 * float(once @ once)))
+        unrefined = system.residual(found.factors.apply(-system.constant))
+        shares.append(found.cost / (0.5 * float(unrefined @ unrefined)))
     assert np.exp(np.mean(np.log(shares))) < 0.95

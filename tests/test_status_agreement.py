@@ -1,4 +1,4 @@
-"""A status agrees with the estimated error: TOLERANCE and FLOOR are checked in one place for all plans."""
+"""The status agrees with the estimated error: TOLERANCE and ROUNDING_LIMIT are checked for all strategies."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.status import Status
 
 
-def plan(excess: float, rounding: float | None) -> Any:
-    """A plan whose unknown has the size 1, with that estimate and that effect of rounding."""
-    moved = None if rounding is None else np.array([rounding])
-    context = SimpleNamespace(thresholds=DEFAULT, tol=1e-10, rounding=lambda sizes: moved)
+def strategy(relative_error: float, rounding: float | None) -> Any:
+    """Return a strategy with an unknown of magnitude 1, the given error and the given effect of rounding."""
+    shifts = None if rounding is None else np.array([rounding])
+    context = SimpleNamespace(thresholds=DEFAULT, tol=1e-10, rounding=lambda magnitudes: shifts)
     return SimpleNamespace(
         best=SimpleNamespace(magnitudes=np.ones(1)),
         context=context,
-        relative_error=lambda found, error: excess,
+        relative_error=lambda found, error: relative_error,
         scales=lambda found: np.ones(1),
     )
 
@@ -32,7 +32,7 @@ def error(size: float, *history: float) -> ErrorEstimate:
 
 
 @pytest.mark.parametrize(
-    ("said", "size", "rounding", "history", "status"),
+    ("claimed", "size", "rounding", "history", "status"),
     [
         (Status.TOLERANCE, 5e-11, None, (), Status.TOLERANCE),
         (Status.TOLERANCE, 5e-10, None, (), Status.SLOW_CONVERGENCE),
@@ -40,7 +40,7 @@ def error(size: float, *history: float) -> ErrorEstimate:
         (Status.ROUNDING_LIMIT, 5e-10, None, (), Status.ROUNDING_LIMIT),
         (Status.ROUNDING_LIMIT, 1e-6, None, (), Status.SLOW_CONVERGENCE),
         (Status.ROUNDING_LIMIT, 6e8, None, (), Status.SLOW_CONVERGENCE),
-        (Status.ROUNDING_LIMIT, 1e-6, 1e-6, (), Status.ROUNDING_LIMIT),  # beside a resonance
+        (Status.ROUNDING_LIMIT, 1e-6, 1e-6, (), Status.ROUNDING_LIMIT),  # close to a resonance
         (Status.ROUNDING_LIMIT, 1e-6, 1e-12, (), Status.SLOW_CONVERGENCE),
         (
             Status.ROUNDING_LIMIT,
@@ -53,7 +53,7 @@ def error(size: float, *history: float) -> ErrorEstimate:
         (Status.TIME_LIMIT, 6e8, None, (), Status.TIME_LIMIT),
     ],
 )
-def test_status_and_estimate(
-    said: Status, size: float, rounding: float | None, history: tuple[float, ...], status: Status
+def test_status_agrees_with_estimate(
+    claimed: Status, size: float, rounding: float | None, history: tuple[float, ...], status: Status
 ) -> None:
-    assert _consistent_status(said, plan(size, rounding), error(size, *history)) is status
+    assert _consistent_status(claimed, strategy(size, rounding), error(size, *history)) is status

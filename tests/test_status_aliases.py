@@ -41,13 +41,13 @@ MEMBERS = [
     "STALLED",
     "STEP_LIMIT",
 ]
-anything: Any = Status  # a type checker rejects the old names
+untyped_status: Any = Status  # a type checker rejects the old names
 
 
 @pytest.mark.parametrize(("old", "new"), RENAMED.items())
 def test_old_attribute_gives_the_new_member_with_a_warning(old: str, new: str) -> None:
     with pytest.warns(DeprecationWarning, match=rf"Status\.{old} was renamed to Status\.{new}") as caught:
-        member = getattr(anything, old)
+        member = getattr(untyped_status, old)
     assert member is Status[new]
     assert [w.filename for w in caught] == [__file__]
 
@@ -71,7 +71,7 @@ def test_members_are_the_new_names() -> None:
 
 def test_unknown_names_are_errors() -> None:
     with pytest.raises(AttributeError, match="TOLERENCE"):
-        anything.TOLERENCE  # noqa: B018
+        untyped_status.TOLERENCE  # noqa: B018
     with pytest.raises(KeyError, match="TOLERENCE"):
         Status["TOLERENCE"]
 

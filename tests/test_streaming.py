@@ -1,4 +1,4 @@
-"""More points than memory holds: the same solutions, block by block, in the memory of a few blocks."""
+"""Streamed systems: the same solutions from blocks of rows, in the memory of a few blocks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SOLVERS: list[LinearSolver] = [
 
 @pytest.fixture
 def stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is held, and blocks are small."""
+    """Stream every system, in small blocks."""
     monkeypatch.setattr(streaming, "MAX_STORED_ENTRIES", 0)
     monkeypatch.setattr(streaming, "_BLOCK_ENTRIES", 1 << 12)
 
@@ -64,18 +64,18 @@ PROBLEMS: dict[str, Any] = {
 }
 
 
-def both(problem: pibls.Problem, nodes: int = 40) -> tuple[System, StreamedSystem]:
-    """The same system, held and streamed."""
+def stored_and_streamed(problem: pibls.Problem, nodes: int = 40) -> tuple[System, StreamedSystem]:
+    """Return the same system, stored and streamed."""
     rng = np.random.default_rng(3)
-    lowered, domain = compile_problem(problem), problem.domain
+    compiled, domain = compile_problem(problem), problem.domain
     basis = pibls.Waves(nodes, 2.0).draw(box_of(domain), rng)
-    space = SingleDomainSpace.shared(basis, lowered.unknowns)
-    points = place(lowered, domain, pibls.Points(700, 150, 60), rng)
-    return assemble(lowered, points, space), StreamedSystem.of(lowered, points, space)
+    space = SingleDomainSpace.shared(basis, compiled.unknowns)
+    points = place(compiled, domain, pibls.Points(700, 150, 60), rng)
+    return assemble(compiled, points, space), StreamedSystem.of(compiled, points, space)
 
 
 @pytest.mark.parametrize("sizes", [(300,), (7, 93, 200), (120, 120, 60)])
-def test_the_triangle_is_that_of_all_rows(sizes: tuple[int, ...]) -> None:
+def test_triangular_factor_of_blocks_is_that_of_all_rows(sizes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     A, b, scale = rng.standard_normal((300, 20)), rng.standard_normal(300), rng.uniform(0.5, 2.0, 300)
     R, c = reduce_to_triangle(in_blocks(A, sizes), b, scale)
@@ -86,21 +86,21 @@ def test_the_triangle_is_that_of_all_rows(sizes: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-def test_every_solver_takes_blocks(solver: LinearSolver) -> None:
-    """Full rank, and a fifth of it; also with columns of very different size."""
+def test_every_linear_solver_accepts_blocks(solver: LinearSolver) -> None:
+    """Full rank and a fifth of it, with columns of very different magnitude."""
     rng = np.random.default_rng(1)
     full = rng.standard_normal((400, 30)) * 10.0 ** rng.uniform(-3, 3, 30)
     low = rng.standard_normal((400, 6)) @ rng.standard_normal((6, 30))
     for A, noise in ((full, 1e-3), (low, 0.0)):
         b = A @ rng.standard_normal(30) + noise * rng.standard_normal(400)
-        held, streamed = solver.factor(np.asfortranarray(A)), solver.factor(in_blocks(A, (50, 250, 100)))
+        stored, streamed = solver.factor(np.asfortranarray(A)), solver.factor(in_blocks(A, (50, 250, 100)))
         assert isinstance(streamed, StreamedFactorization)
-        expected = A @ held.apply(b)
+        expected = A @ stored.apply(b)
         np.testing.assert_allclose(A @ streamed.apply(b), expected, rtol=0, atol=1e-11 * np.abs(b).max())
-        assert streamed.rank == held.rank
+        assert streamed.rank == stored.rank
 
 
-def test_what_is_asked_of_a_matrix() -> None:
+def test_operations_of_a_streamed_matrix() -> None:
     A = np.random.default_rng(2).standard_normal((50, 4))
     A[3] = 0.0
     rows, w = in_blocks(A, (20, 30)), np.arange(4.0)
@@ -113,35 +113,35 @@ def test_what_is_asked_of_a_matrix() -> None:
 
 
 @pytest.mark.parametrize("name", list(PROBLEMS))
-def test_a_streamed_system_has_the_rows_of_the_held_one(name: str, stream: None) -> None:
-    held, streamed = both(PROBLEMS[name])
+def test_streamed_system_has_the_rows_of_the_stored_one(name: str, stream: None) -> None:
+    stored, streamed = stored_and_streamed(PROBLEMS[name])
     assert len(streamed.row_blocks) > 5
-    assert streamed.shape == held.shape
-    w = np.random.default_rng(5).standard_normal(held.shape[1])
+    assert streamed.shape == stored.shape
+    w = np.random.default_rng(5).standard_normal(stored.shape[1])
 
-    def alike(a: Array, b: Array) -> None:
-        """Equal up to the order."""
+    def assert_equal_up_to_order(a: Array, b: Array) -> None:
+        """Compare the sorted values."""
         np.testing.assert_allclose(np.sort(a), np.sort(b), rtol=0, atol=1e-11 * np.abs(b).max(initial=1.0))
 
-    alike(streamed.residual(w), held.residual(w))
-    alike(streamed.values(w), held.values(w))
-    alike(streamed.values_of_constant(2.0), held.values_of_constant(2.0))
-    alike(held.values_of(held.space, w), held.values(w))
-    alike(streamed.values_of(held.space, w), held.values(w))
-    v, v_held = streamed.values(w), held.values(w)
-    (J, b), (J_held, b_held) = streamed.linearise(v), held.linearise(v_held)
-    alike(b, b_held)
-    alike(J @ w, J_held @ w)
-    alike(J @ w - b, held.residual(w))
-    alike(norms(streamed.jacobian(w), 1), norms(J_held, 1))
-    if not held.is_linear:
-        blend = Homotopy(streamed, *streamed.linearise(streamed.values_of_constant(0.5)), 0.3)
-        blend_held = Homotopy(held, *held.linearise(held.values_of_constant(0.5)), 0.3)
-        alike(blend.residual(w), blend_held.residual(w))
-        alike(blend.linearise(v)[0] @ w, blend_held.linearise(v_held)[0] @ w)
+    assert_equal_up_to_order(streamed.residual(w), stored.residual(w))
+    assert_equal_up_to_order(streamed.values(w), stored.values(w))
+    assert_equal_up_to_order(streamed.values_of_constant(2.0), stored.values_of_constant(2.0))
+    assert_equal_up_to_order(stored.values_of(stored.space, w), stored.values(w))
+    assert_equal_up_to_order(streamed.values_of(stored.space, w), stored.values(w))
+    v, v_stored = streamed.values(w), stored.values(w)
+    (J, b), (J_stored, b_stored) = streamed.linearize(v), stored.linearize(v_stored)
+    assert_equal_up_to_order(b, b_stored)
+    assert_equal_up_to_order(J @ w, J_stored @ w)
+    assert_equal_up_to_order(J @ w - b, stored.residual(w))
+    assert_equal_up_to_order(norms(streamed.jacobian(w), 1), norms(J_stored, 1))
+    if not stored.is_linear:
+        blend = Homotopy(streamed, *streamed.linearize(streamed.values_of_constant(0.5)), 0.3)
+        blend_stored = Homotopy(stored, *stored.linearize(stored.values_of_constant(0.5)), 0.3)
+        assert_equal_up_to_order(blend.residual(w), blend_stored.residual(w))
+        assert_equal_up_to_order(blend.linearize(v)[0] @ w, blend_stored.linearize(v_stored)[0] @ w)
 
 
-def solved(problem: pibls.Problem, method: Method | None) -> Array:
+def solution_values(problem: pibls.Problem, method: Method | None) -> Array:
     d = len(problem.coordinates)
     basis = pibls.Waves(256, scale_for("waves", 256, 2)) if d == 2 else pibls.Waves(48, 20.0)
     solution = pibls.solve(problem, basis=basis, points=pibls.Points(2000, 400, 200), method=method)
@@ -160,26 +160,28 @@ def solved(problem: pibls.Problem, method: Method | None) -> Array:
     ],
     ids=lambda v: v if isinstance(v, str) else type(v).__name__,
 )
-def test_the_solution_is_the_same(name: str, method: Method | None, request: pytest.FixtureRequest) -> None:
-    """To rounding, which the condition of the matrix amplifies."""
-    held = solved(PROBLEMS[name], method)
+def test_streamed_solution_is_the_same(
+    name: str, method: Method | None, request: pytest.FixtureRequest
+) -> None:
+    """Equal up to rounding, amplified by the condition number of the matrix."""
+    stored = solution_values(PROBLEMS[name], method)
     request.getfixturevalue("stream")
-    streamed = solved(PROBLEMS[name], method)
-    assert np.abs(streamed - held).max() <= 1e-10 * np.abs(held).max()
-    assert not np.array_equal(streamed, held), "it has been streamed"
+    streamed = solution_values(PROBLEMS[name], method)
+    assert np.abs(streamed - stored).max() <= 1e-10 * np.abs(stored).max()
+    assert not np.array_equal(streamed, stored), "the system was not streamed"
 
 
-def test_the_trust_region_takes_blocks() -> None:
+def test_trust_region_accepts_blocks() -> None:
     rng = np.random.default_rng(4)
     J, r, p = rng.standard_normal((200, 12)), rng.standard_normal(200), rng.standard_normal(12)
-    held, streamed = Triangle.of(np.asfortranarray(J), r), Triangle.of(in_blocks(J, (60, 140)), r)
-    assert streamed.gradient_norm == pytest.approx(held.gradient_norm, rel=1e-12)
-    assert streamed.decrease(p) == pytest.approx(held.decrease(p), rel=1e-12)
-    np.testing.assert_allclose(streamed.step(0.1, 0.0)[0], held.step(0.1, 0.0)[0], rtol=0, atol=1e-12)
+    stored, streamed = Triangle.of(np.asfortranarray(J), r), Triangle.of(in_blocks(J, (60, 140)), r)
+    assert streamed.gradient_norm == pytest.approx(stored.gradient_norm, rel=1e-12)
+    assert streamed.decrease(p) == pytest.approx(stored.decrease(p), rel=1e-12)
+    np.testing.assert_allclose(streamed.step(0.1, 0.0)[0], stored.step(0.1, 0.0)[0], rtol=0, atol=1e-12)
 
 
-def test_the_search_streams_too(stream: None) -> None:
-    """Also the probe for what is undetermined and the warm start of a nonlinear problem."""
+def test_automatic_solve_streams(stream: None) -> None:
+    """This includes the conditioning test and the warm start of a nonlinear problem."""
     for name, limit in (("TC-2", 1e-13), ("TC-10", 1e-12)):
         case = pibls.cases[name]
         solution = pibls.solve(case.problem, points=pibls.Points(2000, 2, 1, rule="chebyshev"), tol=1e-9)
@@ -188,7 +190,7 @@ def test_the_search_streams_too(stream: None) -> None:
         assert np.abs(solution(*X.T) - case.exact(*X.T)).max() < max(limit, solution.error.max)
 
 
-def test_a_missing_condition_is_found_while_streaming(stream: None) -> None:
+def test_missing_condition_is_detected_while_streaming(stream: None) -> None:
     x = sp.Symbol("x")
     u = sp.Function("u")(x)
     problem = pibls.Problem(
@@ -201,8 +203,8 @@ def test_a_missing_condition_is_found_while_streaming(stream: None) -> None:
 
 @pytest.mark.parametrize("name", ["TC-5", "TC-11"])
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
-def test_memory_is_that_of_a_few_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit, not the user, decides; the peak is far below the matrix that is never there."""
+def test_peak_memory_is_far_below_the_matrix(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry limit switches to streaming; the peak memory is far below that of the full matrix."""
     monkeypatch.setattr(streaming, "MAX_STORED_ENTRIES", 1 << 20)
     monkeypatch.setattr(streaming, "_BLOCK_ENTRIES", 1 << 15)
     problem, nodes, count = pibls.cases[name].problem, 100, 16_000
@@ -218,15 +220,15 @@ def test_memory_is_that_of_a_few_blocks(name: str, monkeypatch: pytest.MonkeyPat
     assert peak < 0.5 * 8 * nodes * count
 
 
-def test_small_systems_are_held() -> None:
+def test_small_systems_are_stored() -> None:
     problem = pibls.cases["TC-5"].problem
-    lowered, rng = compile_problem(problem), np.random.default_rng(0)
+    compiled, rng = compile_problem(problem), np.random.default_rng(0)
     space = SingleDomainSpace.shared(pibls.Waves(20, 2.0).draw(box_of(problem.domain), rng), 1)
-    points = place(lowered, problem.domain, pibls.Points(100, 40), rng)
-    assert isinstance(assemble_or_stream(lowered, PlacedPoints(points), space), System)
+    points = place(compiled, problem.domain, pibls.Points(100, 40), rng)
+    assert isinstance(assemble_or_stream(compiled, PlacedPoints(points), space), System)
 
 
-def test_bad_data_are_named_as_ever(stream: None) -> None:
+def test_nonfinite_data_are_reported_while_streaming(stream: None) -> None:
     x = sp.Symbol("x")
     u = sp.Function("u")(x)
     problem = pibls.Problem(
@@ -237,21 +239,21 @@ def test_bad_data_are_named_as_ever(stream: None) -> None:
 
 
 @dataclass(frozen=True)
-class Plain:
-    """A user's solver that knows nothing of blocks."""
+class SolverWithoutBlocks:
+    """A user-defined solver that does not support blocks."""
 
     def factor(self, A: Matrix) -> Factorization:
         return pibls.SVD().factor(np.asarray(A))
 
 
-def test_a_solver_that_knows_no_blocks_gets_all_rows(stream: None) -> None:
-    found = solved(PROBLEMS["TC-5"], pibls.LeastSquares(Plain()))
+def test_solver_without_block_support_gets_all_rows(stream: None) -> None:
+    found = solution_values(PROBLEMS["TC-5"], pibls.LeastSquares(SolverWithoutBlocks()))
     X = PROBLEMS["TC-5"].domain.interior(200, np.random.default_rng(7))
     assert np.abs(found - pibls.cases["TC-5"].exact(*X.T)).max() < 1e-9
 
 
-def test_blocks_are_made_once_per_pass() -> None:
-    """Norms are remembered: a linear solve makes the rows for them and for the factors, no more."""
+def test_number_of_passes_over_the_blocks() -> None:
+    """Norms are cached: a linear solve computes the rows once for the norms and once for the factors."""
     passes = 0
 
     def blocks() -> Iterator[Array]:

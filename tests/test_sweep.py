@@ -1,4 +1,4 @@
-"""One problem at many values: the same solutions, for a fraction of the time."""
+"""Parameter sweeps: the solutions of single solves, at a fraction of the cost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PROBLEMS: dict[str, tuple[pibls.Problem, Any]] = {
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_each_is_the_solution_at_its_value(name: str) -> None:
+def test_each_solution_is_that_at_its_value(name: str) -> None:
     problem, exact = PROBLEMS[name]
     values = np.linspace(1.0, 3.0, 25)
     solutions = pibls.sweep(problem, {k: values})
@@ -63,13 +63,13 @@ def test_each_is_the_solution_at_its_value(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "share"), [("operator", 0.3), ("right-hand side", 0.06)])
-def test_what_it_costs(name: str, share: float) -> None:
-    """Counted in calls; benchmarks/sweeps.py has the seconds (0.2 and 0.04)."""
+def test_cost_of_a_sweep(name: str, share: float) -> None:
+    """Cost in function calls; benchmarks/sweeps.py measures the time (0.2 and 0.04)."""
     problem, _ = PROBLEMS[name]
     values = np.linspace(1.0, 3.0, 100)
-    pibls.sweep(problem, {k: values[:2]})  # what is imported and compiled once is not counted
-    apart = 10 * count_calls(lambda: [pibls.solve(problem.at(k=value)) for value in values[::10]])
-    assert count_calls(lambda: pibls.sweep(problem, {k: values})) <= share * apart
+    pibls.sweep(problem, {k: values[:2]})  # imports and compilation are not counted
+    separate = 10 * count_calls(lambda: [pibls.solve(problem.at(k=value)) for value in values[::10]])
+    assert count_calls(lambda: pibls.sweep(problem, {k: values})) <= share * separate
 
 
 def test_several_parameters_give_all_combinations() -> None:
@@ -77,13 +77,13 @@ def test_several_parameters_give_all_combinations() -> None:
     solutions = pibls.sweep(problem, {"k": [1.0, 2.0], c: [1.0, 3.0]}, tol=1e-8)
     assert [tuple(s.problem.parameters.values()) for s in solutions] == [(1, 1), (1, 3), (2, 1), (2, 3)]
     assert solutions[3](1.0) == pytest.approx(3 * np.exp(-2), rel=1e-7)
-    again = pibls.sweep(problem, [{k: 2.0, c: 3.0}], tol=1e-8)
-    assert again[0](1.0) == pytest.approx(3 * np.exp(-2), rel=1e-7)
+    single = pibls.sweep(problem, [{k: 2.0, c: 3.0}], tol=1e-8)
+    assert single[0](1.0) == pytest.approx(3 * np.exp(-2), rel=1e-7)
 
 
-def test_a_value_that_needs_more_gets_it() -> None:
-    """Waves of one to forty half-lengths: the first width does not serve the last value."""
-    exact = sp.sin((123 - k) * x)  # the larger value, which is solved first, is the easier one
+def test_difficult_value_gets_more_nodes() -> None:
+    """Wavenumbers from 3 to 120: the number of nodes for the first value is too small for the last."""
+    exact = sp.sin((123 - k) * x)  # the larger value, which is solved first, is easier
     problem = pibls.Problem(
         LINE, [u.diff(x, 2) + (123 - k) ** 2 * exact], [pibls.Dirichlet(u, exact)], parameters={k: 3.0}
     )
@@ -105,15 +105,17 @@ def test_values_must_be_lists(values: Any) -> None:
         pibls.sweep(PROBLEMS["nonlinear"][0], values)
 
 
-def test_a_name_that_is_no_parameter() -> None:
+def test_unknown_parameter_is_rejected() -> None:
     with pytest.raises(pibls.ProblemError, match=r"sweep\(m\): expected a parameter of the problem \(k\)"):
         pibls.sweep(PROBLEMS["nonlinear"][0], {"m": [1.0]})
 
 
 @pytest.mark.parametrize("values", [[0.0, 1.0], [1.0, 2.0, 3.0, 4.0, 0.0, 5.0, 6.0, 7.0]])
-def test_zero_is_no_answer_where_other_functions_solve_the_problem_too(values: list[float]) -> None:
-    free = pibls.Problem(LINE, [u.diff(x, 2) - k * u + c], [pibls.Neumann(u, 0)], parameters={k: 1.0, c: 0.0})
+def test_undetermined_problem_in_a_sweep_is_reported(values: list[float]) -> None:
+    underdetermined = pibls.Problem(
+        LINE, [u.diff(x, 2) - k * u + c], [pibls.Neumann(u, 0)], parameters={k: 1.0, c: 0.0}
+    )
     with pytest.warns(pibls.ConvergenceWarning):
-        found = pibls.sweep(free, {k: values})
+        found = pibls.sweep(underdetermined, {k: values})
     undetermined = [s.status is pibls.Status.UNDETERMINED for s in found]
     assert undetermined == [value == 0.0 for value in values]

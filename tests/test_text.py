@@ -1,4 +1,4 @@
-"""Mathematical text: what it means, what it is refused for, and that what is written reads back."""
+"""Mathematical text: parsing, error messages, and round trips of written expressions."""
 
 from __future__ import annotations
 
@@ -80,23 +80,23 @@ EXPRESSIONS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "meant"), EXPRESSIONS, ids=[text for text, _ in EXPRESSIONS])
-def test_an_expression_means_what_it_says(text: str, meant: Any) -> None:
+@pytest.mark.parametrize(("text", "expected"), EXPRESSIONS, ids=[text for text, _ in EXPRESSIONS])
+def test_parse_expression(text: str, expected: Any) -> None:
     found = parse_expression(text, NAMES)
-    assert sp.expand(found - meant) == 0 if text.startswith("div") else found == meant
+    assert sp.expand(found - expected) == 0 if text.startswith("div") else found == expected
 
 
-def test_equations() -> None:
+def test_parse_equation() -> None:
     assert parse_equation("u_t = laplacian(u)", NAMES) == sp.Eq(u.diff(t), u.diff(x, 2) + u.diff(y, 2))
     assert parse_equation("u_t == 1", NAMES) == sp.Eq(u.diff(t), 1)
     assert parse_equation("u_t - 1", NAMES) == u.diff(t) - 1
     assert parse_equations("grad(u) = [x, 0]", NAMES) == (sp.Eq(u.diff(x), x), sp.Eq(u.diff(y), 0))
-    # What SymPy would decide by itself stays an equation, for Problem to speak about.
+    # An equation that SymPy would evaluate stays an equation; Problem reports it.
     assert parse_equation("1 = 1", NAMES) == sp.Eq(1, 1, evaluate=False)
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "expected"),
     [
         ("x = 0", sp.Eq(x, 0)),
         ("y > 0.5", y > HALF),
@@ -111,22 +111,22 @@ def test_equations() -> None:
         ("x^2 + y^2 = 1", sp.Eq(x**2 + y**2, 1)),
     ],
 )
-def test_a_relation_means_what_it_says(text: str, meant: Any) -> None:
-    assert parse_relation(text, NAMES) == meant
+def test_parse_relation(text: str, expected: Any) -> None:
+    assert parse_relation(text, NAMES) == expected
 
 
-def test_long_names_of_coordinates_are_read_greedily_but_never_ambiguously() -> None:
+def test_derivatives_with_long_coordinate_names() -> None:
     names = Names.of("r theta", unknowns="u")
     r, theta = names.coordinates.values()
     w = names.unknowns["u"]
     for text in ("u_rtheta", "u_r_theta", "u_thetar"):
         assert parse_expression(text, names) == w.diff(r, theta)
-    doubtful = Names.of("a b ab", unknowns="u")
+    ambiguous = Names.of("a b ab", unknowns="u")
     with pytest.raises(TextError, match=r"got one with two readings. Write diff\(u, a"):
-        parse_expression("u_ab", doubtful)
+        parse_expression("u_ab", ambiguous)
 
 
-REFUSED: list[tuple[str, str]] = [
+INVALID_TEXTS: list[tuple[str, str]] = [
     ("", "expected a value, got the end of the text"),
     ("x +", "Complete the expression"),
     ("2x", r"Write \* between them"),
@@ -169,26 +169,26 @@ REFUSED: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), REFUSED, ids=[text[:20] for text, _ in REFUSED])
-def test_what_cannot_be_understood_is_explained(text: str, message: str) -> None:
+@pytest.mark.parametrize(("text", "message"), INVALID_TEXTS, ids=[text[:20] for text, _ in INVALID_TEXTS])
+def test_invalid_text_is_explained(text: str, message: str) -> None:
     with pytest.raises(TextError, match=message):
         parse_equation(text, NAMES)
 
 
-def test_an_error_points_at_its_place() -> None:
+def test_error_has_line_and_column() -> None:
     with pytest.raises(TextError) as caught:
         parse_equation("u_t =\n  laplacian(u) + kk*x", NAMES, argument="equations[1]")
     error = caught.value
     assert (error.line, error.column, error.argument) == (2, 18, "equations[1]")
     assert str(error).endswith("  line 2, column 18\n      laplacian(u) + kk*x\n                     ^^")
-    again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.line, again.column) == (str(error), error.line, error.column)
-    moved = error.within("here", "a.toml", (10, 5))
-    assert (moved.line, moved.column) == (11, 18)
-    assert "a.toml, line 11, column 18" in str(moved)
+    unpickled = pickle.loads(pickle.dumps(error))
+    assert (str(unpickled), unpickled.line, unpickled.column) == (str(error), error.line, error.column)
+    in_file = error.within("here", "a.toml", (10, 5))
+    assert (in_file.line, in_file.column) == (11, 18)
+    assert "a.toml, line 11, column 18" in str(in_file)
 
 
-def test_an_error_shows_a_piece_of_a_long_line_and_no_control_characters() -> None:
+def test_error_excerpt_is_short_and_without_control_characters() -> None:
     with pytest.raises(TextError) as caught:
         parse_equation("x + " * 50 + "\x1b" + " + y" * 50, NAMES)
     text = str(caught.value)
@@ -212,7 +212,7 @@ def test_names_are_checked() -> None:
         parse_expression(1, NAMES)  # type: ignore[arg-type]
 
 
-def test_one_text_for_a_vector_equation_where_one_is_wanted() -> None:
+def test_vector_equation_where_a_scalar_is_expected() -> None:
     with pytest.raises(TextError, match="a vector equation of 2 components"):
         parse_equation("grad(u) = [x, y]", NAMES)
     with pytest.raises(TextError, match="two scalars or two vectors of the same length"):
@@ -246,10 +246,10 @@ WRITTEN: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("expression", "text"), WRITTEN, ids=[text for _, text in WRITTEN])
-def test_writing(expression: Any, text: str) -> None:
+def test_write_expression(expression: Any, text: str) -> None:
     written = TextPrinter(NAMES).expression(expression)
     assert parse_expression(written, NAMES) == expression
-    if "136" not in text:  # as many digits as it takes
+    if "136" not in text:  # the number of digits may vary
         assert written == text
 
 
@@ -263,11 +263,11 @@ def test_writing(expression: Any, text: str) -> None:
         sp.Eq(x, 0.5),
     ],
 )
-def test_writing_relations(relation: Any) -> None:
+def test_write_relation(relation: Any) -> None:
     assert parse_relation(TextPrinter(NAMES).relation(relation), NAMES) == relation
 
 
-def test_writing_python_functions() -> None:
+def test_write_python_functions() -> None:
     def g(x: Any) -> Any:
         return x
 
@@ -281,13 +281,13 @@ def test_writing_python_functions() -> None:
         TextPrinter(NAMES).expression(term)
 
 
-def test_what_has_no_words_is_refused() -> None:
-    for strange in (sp.DiracDelta(x), sp.Symbol("z"), sp.Integral(x, x), x + sp.I):
+def test_expression_without_text_form_is_rejected() -> None:
+    for expression in (sp.DiracDelta(x), sp.Symbol("z"), sp.Integral(x, x), x + sp.I):
         with pytest.raises(ProblemError, match="can be written as text"):
-            TextPrinter(NAMES).expression(strange)
+            TextPrinter(NAMES).expression(expression)
 
 
-def test_the_budget_of_work_is_kept_by_blocks_within_blocks() -> None:
+def test_nested_work_limits() -> None:
     with pytest.raises(BudgetExceededError), work_limit(1000):
         spend(1001)
     with work_limit(1000):
@@ -296,11 +296,11 @@ def test_the_budget_of_work_is_kept_by_blocks_within_blocks() -> None:
         spend(400)
         with pytest.raises(BudgetExceededError), work_limit(600):
             spend(1)
-    spend(1e9)  # no block, no budget
+    spend(1e9)  # no limit outside of the blocks
 
 
-def test_a_profiler_a_debugger_and_coverage_change_nothing() -> None:
-    """The budget needs no hook, and takes none away."""
+def test_work_limit_keeps_profiler_and_trace_hooks() -> None:
+    """The work limit uses no hook and removes none."""
     slow = "abs(" + "+".join(f"{i}*x^{i}*y" for i in range(1, 500)) + ")"
 
     def hook(*_: Any) -> None:
@@ -324,7 +324,7 @@ EXPONENTS = [2, 3, -1, -2, HALF, -HALF, sp.Rational(1, 3), x]
 
 @st.composite
 def expressions(draw: st.DrawFn, depth: int = 3) -> Any:
-    """Expressions as SymPy builds them, or is told not to."""
+    """Expressions built by SymPy, with or without evaluation."""
     kind = draw(st.integers(0, 8 if depth else 3))
     match kind:
         case 0 | 1:
@@ -348,13 +348,13 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Any:
 
 @given(expressions())
 @settings(max_examples=120, deadline=None, derandomize=True)
-def test_what_is_written_reads_back_exactly(expression: Any) -> None:
+def test_random_expressions_round_trip(expression: Any) -> None:
     text = written(expression)
     assert text is None or parse_expression(text, NAMES) == expression
 
 
 def written(expression: Any) -> str | None:
-    """The text, or None beyond the range of the language: not finite, not real, or too slow for SymPy."""
+    """Return the text, or None for expressions that text cannot represent: not finite, not real, too slow."""
     try:
         return TextPrinter(NAMES).expression(expression)
     except ProblemError as error:

@@ -1,4 +1,4 @@
-"""Texts that mean harm: each is refused with a clear word, at once, and nothing of it is run."""
+"""Hostile text: it is rejected quickly with a clear message, and no code in it is executed."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from pibls.io import parse_problem
 from pibls.text import Names, TextError, parse_equations, parse_expression, parse_relation
 
 NAMES = Names.of("x y t", unknowns="u v", time="t", k=sp.Rational(5, 2))
-CAP = 5.0
-"""Seconds of the processor after which an input counts as a hang: far above the second it may take."""
+MAX_SECONDS = 5.0
+"""Processor time after which an input counts as a hang; one second is allowed."""
 
 
 @contextmanager
-def capped() -> Iterator[None]:
-    """Interrupt what does not end by itself; by processor time, so that a busy machine does not matter."""
+def time_capped() -> Iterator[None]:
+    """Interrupt the block after MAX_SECONDS of processor time, which does not depend on other processes."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(*_: Any) -> None:
-        raise TimeoutError(f"more than {CAP} s")
+        raise TimeoutError(f"more than {MAX_SECONDS} s")
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, CAP)
+    signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)
     try:
         yield
     finally:
@@ -44,31 +44,31 @@ def capped() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-class Watch:
-    """Notes when Python compiles, runs, opens or imports anything."""
+class ExecutionAudit:
+    """Records when Python compiles, executes, opens or imports anything."""
 
     def __init__(self) -> None:
         self.on = False
-        self.seen: list[str] = []
+        self.events: list[str] = []
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.on and event in ("exec", "compile", "open", "import", "os.system", "subprocess.Popen"):
-            self.seen.append(f"{event} {arguments!r:.80}")
+            self.events.append(f"{event} {arguments!r:.80}")
 
     @contextmanager
-    def watching(self) -> Iterator[list[str]]:
-        self.seen.clear()
+    def recording(self) -> Iterator[list[str]]:
+        self.events.clear()
         self.on = True
         try:
-            yield self.seen
+            yield self.events
         finally:
             self.on = False
 
 
-WATCH = Watch()
+AUDIT = ExecutionAudit()
 
-REFUSED: list[tuple[str, str]] = [
+HOSTILE_TEXTS: list[tuple[str, str]] = [
     ("x.__class__", "Use a dot in numbers only"),
     ("u.__init__.__globals__", "Use a dot in numbers only"),
     ("().__class__.__bases__[0].__subclasses__()", "Use a dot in numbers only"),
@@ -105,7 +105,7 @@ REFUSED: list[tuple[str, str]] = [
     ("u = = v", "Write an expression on both sides"),
     ("u = v = x", "an equation, left = right"),
     ("x?y", "QUESTION MARK"),
-    # look-alikes and signs of another keyboard
+    # look-alike characters and non-ASCII operators
     ("х + 1", "CYRILLIC SMALL LETTER HA"),
     ("ѕіn(x)", "CYRILLIC SMALL LETTER DZE"),
     ("ｘ", "FULLWIDTH LATIN SMALL LETTER X"),
@@ -122,7 +122,7 @@ REFUSED: list[tuple[str, str]] = [
     ("\ufeffx", "ZERO WIDTH NO-BREAK SPACE"),
     ("x\u00a0+ y", "NO-BREAK SPACE"),
     ("😀", "GRINNING FACE"),
-    # numbers that would fill the memory
+    # numbers that would exhaust the memory
     ("9^9^9^9", "floating-point range"),
     ("2^10^9", "floating-point range"),
     ("(1/3)^100000", "at most 4096 bits"),
@@ -155,7 +155,7 @@ REFUSED: list[tuple[str, str]] = [
     ("+".join(f"x/{10**60 + i}" for i in range(200)), "a sum of fractions with more bits"),
     ("*".join(f"{10**60 + i}" for i in range(80)), "floating-point range|at most 4096 bits"),
     ("sqrt(" + "7" * 100 + ")", "roots of numbers of at most 256 bits"),
-    # depth, length, and work
+    # depth, length and cost
     ("(" * 300 + "x" + ")" * 300, "at most 100 levels"),
     ("[" * 300, "at most 100 levels"),
     ("-" * 500 + "x", "at most 100 levels"),
@@ -179,47 +179,47 @@ REFUSED: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), REFUSED, ids=[ascii(t)[:40] for t, _ in REFUSED])
-def test_an_attack_is_refused_with_a_clear_word(text: str, message: str) -> None:
-    for _ in range(2):  # the first time, SymPy may import parts of itself
-        with capped(), WATCH.watching() as seen, pytest.raises(TextError, match=message):
+@pytest.mark.parametrize(("text", "message"), HOSTILE_TEXTS, ids=[ascii(t)[:40] for t, _ in HOSTILE_TEXTS])
+def test_hostile_text_is_rejected_with_a_clear_message(text: str, message: str) -> None:
+    for _ in range(2):  # the first time, SymPy may import some of its modules
+        with time_capped(), AUDIT.recording() as events, pytest.raises(TextError, match=message):
             parse_equations(text, NAMES)
-    assert seen == []
+    assert events == []
 
 
 @pytest.mark.parametrize("text", ATTACKS, ids=[ascii(t)[:40] for t in ATTACKS])
-def test_nothing_is_run_whatever_is_read(text: str) -> None:
-    """The corpus of the fuzz run, as an expression, an equation, a relation, and inside of a file."""
+def test_no_code_is_executed(text: str) -> None:
+    """The corpus of the fuzz run, parsed as expression, equation and relation, and inside a file."""
     for _ in range(2):
-        with capped(), WATCH.watching() as seen:
+        with time_capped(), AUDIT.recording() as events:
             for parse in (parse_expression, parse_equations, parse_relation):
                 with suppress(ProblemError):
                     parse(text, NAMES)
-    assert seen == []
+    assert events == []
     quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-    with capped():
+    with time_capped():
         read_file(FILES[0].replace("laplacian(u) = -k", quoted))
 
 
-def test_strings_never_reach_sympy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SymPy's own reader of text evaluates Python: it must not be called with any."""
+def test_strings_are_not_passed_to_sympy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SymPy's parser evaluates Python code, so it must not be called."""
     import sympy.parsing.sympy_parser as parser
 
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("text was handed to SymPy")
+    def fail(*_: Any, **__: Any) -> Any:
+        raise AssertionError("text was passed to SymPy")
 
-    monkeypatch.setattr(parser, "parse_expr", refuse)
-    monkeypatch.setattr(parser, "eval_expr", refuse)
+    monkeypatch.setattr(parser, "parse_expr", fail)
+    monkeypatch.setattr(parser, "eval_expr", fail)
     for text in ("x", "u_xx = sin(x)", "if(x < 1, float(0.1), besselj(0, x))", "hold(x + x)", "max(x, 1)"):
         parse_equations(text, NAMES)
     parse_problem(FILES[0])
 
 
-def test_definitions_that_double_are_refused() -> None:
+def test_exponentially_growing_definitions_are_rejected() -> None:
     lines = ["equations = ['u_xx = d29']", "domain.x = [0, 1]", "[definitions]", "d0 = 'x + 1/x'"]
     lines += [f"d{i + 1} = 'd{i}*sin(d{i})'" for i in range(29)]
     text = "\n".join([*lines, "[[conditions]]", "dirichlet = 'u'", "value = 0"])
-    with capped(), pytest.raises(TextError, match="at most 10000 nodes and depth 60"):
+    with time_capped(), pytest.raises(TextError, match="at most 10000 nodes and depth 60"):
         parse_problem(text)
 
 
@@ -239,8 +239,8 @@ def test_definitions_that_double_are_refused() -> None:
     ],
     ids=lambda s: s[:20],
 )
-def test_a_hostile_file_is_refused(text: str, message: str) -> None:
-    with capped(), pytest.raises(ProblemError, match=message):
+def test_hostile_file_is_rejected(text: str, message: str) -> None:
+    with time_capped(), pytest.raises(ProblemError, match=message):
         parse_problem(text)
 
 
@@ -258,43 +258,43 @@ def test_a_hostile_file_is_refused(text: str, message: str) -> None:
         "",
     ],
 )
-def test_a_file_cannot_write_wherever_it_likes(name: str) -> None:
+def test_output_paths_outside_the_folder_are_rejected(name: str) -> None:
     escaped = name.replace("\\", "\\\\").replace("\x00", "\\u0000")
     with pytest.raises(TextError, match=r"output\.picture"):
         parse_problem(FILES[0].replace("poisson.png", escaped))
 
 
-PIECES = (
+FRAGMENTS = (
     "(", ")", "[", "]", ",", "+", "-", "*", "/", "^", "=", "<", " and ", "not ", "x", "u", "u_x", "v_xy",
     "sin(", "diff(", "if(", "hold(", "float(", "log(", "1", "0.5", "1e3", "e", "pi", "_", ".", "'", "²",
 )  # fmt: skip
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=25))
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=25))
 @settings(max_examples=1000, deadline=None, derandomize=True)
-def test_any_row_of_words_is_read_or_refused(pieces: list[str]) -> None:
-    text = "".join(pieces)
+def test_random_fragments_are_parsed_or_rejected(fragments: list[str]) -> None:
+    text = "".join(fragments)
     read_equation(text, write=True)
     read_relation(text)
 
 
 @given(st.text(max_size=40))
 @settings(max_examples=1000, deadline=None, derandomize=True)
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_random_text_is_parsed_or_rejected(text: str) -> None:
     read_equation(text)
     read_relation(text)
     read_file(text)
 
 
-def test_a_short_run_of_the_long_fuzz() -> None:
+def test_short_fuzz_run() -> None:
     tally = run(400, seed=1, file_every=20)
     assert (tally.crashes, tally.unequal) == ([], [])
     assert tally.inputs == 400
     assert "0 crashes" in tally.report()
 
 
-def test_many_slow_texts_together_are_refused() -> None:
-    """Each of them takes half a second; a file has one budget for all."""
+def test_work_limit_covers_the_whole_file() -> None:
+    """Each equation takes half a second; one work limit covers the whole file."""
     slow = "laplacian(laplacian(sin(u*x)*u^2 + cos(x*y*u)))"
     equations = ", ".join(f'"u_xx = {i}*{slow}"' for i in range(1, 150))
     text = f"""

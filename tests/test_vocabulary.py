@@ -1,4 +1,4 @@
-"""The terms of the field: replaced words do not come back, neither in names nor in the documentation."""
+"""Vocabulary: replaced terms are not used any more, neither in names nor in the documentation."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def parts(name: str) -> set[str]:
 
 
 def identifiers(path: Path) -> set[str]:
-    """Every name that a module defines: modules, classes, functions, parameters, fields and variables."""
+    """Names that a module defines: its own, and of classes, functions, parameters, fields, variables."""
     found = {path.stem}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -90,30 +90,30 @@ def prose(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
-def test_names_are_of_the_field(path: Path) -> None:
+def test_names_in_the_package(path: Path) -> None:
     names = identifiers(path)
     assert not {name for name in names if parts(name) & BANNED_IN_NAMES}
     assert not names & BANNED_NAMES
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda p: p.name)
-def test_names_of_tests_are_of_the_field(path: Path) -> None:
+def test_names_in_tests(path: Path) -> None:
     if path == Path(__file__):
         return
     assert path.stem.removeprefix("test_") not in UNINFORMATIVE_TESTS
-    # A problem may be about orbits of planets or about rooms: in tests only the words of the old code count.
+    # A problem may be about orbits of planets or about rooms, so these words are allowed in tests.
     banned = BANNED_IN_NAMES - {"orbit", "orbits", "rooms", "doors", "beginning"}
     assert not {name for name in identifiers(path) if parts(name) & banned}
 
 
 @pytest.mark.parametrize("path", [*SOURCES, *PAGES], ids=lambda p: str(p.relative_to(ROOT)))
-def test_phrases_are_plain(path: Path) -> None:
+def test_phrases_in_comments_and_pages(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     text = prose(path) if path.suffix == ".py" else " ".join(text.split()).lower()
     assert not [phrase for phrase in BANNED_PHRASES if phrase in text]
 
 
-def test_the_guard_finds_what_it_looks_for(tmp_path: Path) -> None:
+def test_banned_terms_are_detected(tmp_path: Path) -> None:
     module = tmp_path / "orbits.py"
     module.write_text("def told_twice(asked):\n    '''What is told\n    twice.'''\n    Room.beginning = 1\n")
     assert {"orbits", "told_twice", "asked", "beginning"} <= identifiers(module)

@@ -1,4 +1,4 @@
-"""The pages that are written by hand: their tables are those of the stored data, nothing is measured here."""
+"""Hand-written pages: their tables and numbers agree with the stored data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def errors() -> dict[str, tuple[list[int], dict[str, Any]]]:
     ("study", "title", "d"),
     [("TC-3", "advection-diffusion", 1), ("TC-5", "Poisson", 2), ("TC-11", "Burgers", 2)],
 )
-def test_decays(errors: Any, study: str, title: str, d: int) -> None:
+def test_fitted_decays_of_the_convergence_page(errors: Any, study: str, title: str, d: int) -> None:
     widths, medians = errors[study]
     decays = [
         f"{convergence.fitted_decay(widths, medians[family][:, norm], d):.2f}"
@@ -55,57 +55,57 @@ def test_decays(errors: Any, study: str, title: str, d: int) -> None:
     ("family", "title"),
     [("waves", "waves, R(N, d)"), ("growing", "broad, R = 4 (N/256)^{1/2}"), ("broad", "broad, R = 4")],
 )
-def test_rates(errors: Any, family: str, title: str) -> None:
+def test_fitted_rates_of_the_convergence_page(errors: Any, family: str, title: str) -> None:
     widths, medians = errors["rough"]
     rates = [f"{convergence.fitted_rate(widths, medians[family][:, norm]):.2f}" for norm in (0, 1)]
     assert row(title, *rates) in page("convergence.md")
 
 
-def test_scales() -> None:
+def test_table_of_the_scale_page() -> None:
     shown = [scale_figure.FACTORS.index(f) for f in (0.5, 1.0, 1.4, 2.0, 2.8)]
     for nodes, cases in stored("data/scale.json")["regimes"].items():
         for case in ("TC-4", "TC-5", "TC-8"):
             assert row(nodes, case, *(f"{cases[case][i]:.0e}" for i in shown)) in page("scale.md")
 
 
-def test_evolutions_in_space() -> None:
+def test_table_of_evolutions_in_the_guide() -> None:
     assert moving.table() in page("guide/time.md")
 
 
-def test_calibration() -> None:
+def test_calibration_of_the_error_estimate() -> None:
     runs = stored("data/calibration.json")
-    held = np.mean([r["true"] <= r["estimate"] for r in runs])
+    covered = np.mean([r["true"] <= r["estimate"] for r in runs])
     ratio = np.median([r["estimate"] / r["true"] for r in runs if r["true"]])
     met = np.mean([r["converged"] for r in runs])
     text = page("trust.md")
     assert row("runs", str(len(runs))) in text
-    assert row("true error at most the estimate", f"{held:.0%}".replace("%", " %")) in text
+    assert row("true error at most the estimate", f"{covered:.0%}".replace("%", " %")) in text
     assert row("median of estimate / true error", f"{ratio:.1f}") in text
     assert row("converged", f"{met:.0%}".replace("%", " %")) in text
     least = min(r["estimate"] / r["true"] for r in runs if r["true"])
     assert f"larger than the estimate (which was at least {least:.1f} of it)." in text
 
 
-def test_unseen() -> None:
+def test_results_on_unseen_problems() -> None:
     runs, text = stored("data/unseen.json"), page("trust.md")
-    held, met = sum(r["true"] <= r["estimate"] for r in runs), sum(r["converged"] for r in runs)
-    assert f"{100 * held / len(runs):.1f} % ({held} of {len(runs)})" in text
+    covered, met = sum(r["true"] <= r["estimate"] for r in runs), sum(r["converged"] for r in runs)
+    assert f"{100 * covered / len(runs):.1f} % ({covered} of {len(runs)})" in text
     assert row("converged", f"{100 * met / len(runs):.1f} %") in text
 
 
-def test_unseen_again() -> None:
+def test_results_on_unseen_problems_of_version_0_2() -> None:
     every, text = stored("data/unseen-0.2.json"), page("trust.md")
     runs = [r for r in every if None not in (r["estimate"], r.get("true"))]
-    held = sum(r["true"] <= r["estimate"] for r in runs)
+    covered = sum(r["true"] <= r["estimate"] for r in runs)
     problems = len({r["problem"] for r in every})
     assert f"{len(every)} runs of {problems} of the 53 problems" in text
     assert f"{sum(r['converged'] for r in every)} converged" in text
-    assert f"in {held} of {len(runs)} runs ({held / len(runs):.1%})" in text
+    assert f"in {covered} of {len(runs)} runs ({covered / len(runs):.1%})" in text
     ratio = np.median([r["estimate"] / r["true"] for r in runs])
     assert f"estimate / true error {ratio:.1f}," in text
 
 
-def test_elements() -> None:
+def test_finite_element_errors() -> None:
     text = page("benchmarks/fem-and-the-paper.md")
     for case in (f"TC-{i}" for i in range(1, 12) if i != 10):
         shown = [
@@ -118,8 +118,8 @@ def test_elements() -> None:
         assert f"| {' | '.join(shown)} |" in next(t for t in text.splitlines() if t.startswith(f"| {case} |"))
 
 
-def test_hard_cells() -> None:
-    """Seconds of the boxes, seeds 0 to 4, as they are written."""
+def test_run_times_of_the_limits_page() -> None:
+    """Run times on boxes for seeds 0 to 4, as stated in the text."""
     seconds: dict[str, list[float]] = {}
     for r in stored("data/hard_cells.json")["runs"]:
         seconds.setdefault(r["name"], []).append(r["seconds"])

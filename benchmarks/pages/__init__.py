@@ -1,5 +1,5 @@
-"""The pages of docs/ whose numbers come from stored data: a text with blanks, and what fills them.
+"""Pages of docs/ generated from stored data: templates with blanks, and modules that compute the values.
 
-Beside each module lies a text, ``NAME.md``, with ``{{blanks}}`` where a number or a list of cases belongs;
-the module computes them. ``python -m benchmarks.pages`` writes them all; nothing is measured.
+A template ``NAME.md`` has ``{{blanks}}`` for numbers and lists of cases; the module of the same name computes
+them. ``python -m benchmarks.pages`` writes all pages; nothing is measured.
 """

@@ -1,9 +1,8 @@
-"""All pages that are made from stored data, written: `python -m benchmarks.pages`.
+"""Write all pages that are generated from stored data: `python -m benchmarks.pages`.
 
-docs/ablation.md, docs/sensitivity.md, docs/cost.md, docs/theory.md, docs/cases.md, docs/paper.md, the
-reading, the PIELM page, those on shapes and on hard problems, the scratch assay, the report, the table of the
-README, what docs/fit.md says about peers and docs/trust.md about two lists of problems. Nothing is solved or
-measured.
+docs/ablation.md, docs/sensitivity.md, docs/cost.md, docs/theory.md, docs/cases.md, docs/paper.md, the section
+"Reading" of the report, the pages on PIELM, shapes, hard problems and the scratch assay, the report, the
+table of the README, and the generated parts of docs/fit.md and docs/trust.md. Nothing is solved or measured.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from benchmarks.pages import (
     cost,
     fit,
     hard_cells,
-    lists,
     pielm,
+    problem_lists,
     reading,
     readme,
     sensitivity,
@@ -35,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """Where each page goes, and how its text is made."""
+    """Return the functions that generate the pages, by file."""
     found = report_tables.summaries(store.read_all())
     return {
         "docs/ablation.md": ablation.text,
@@ -46,7 +45,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/theory.md": theory.text,
         "docs/fit.md": fit.text,
         "docs/migrating_cells.md": assay.text,
-        "docs/trust.md": lists.text,
+        "docs/trust.md": problem_lists.text,
         "docs/cases.md": lambda: cases.text(found),
         "docs/paper.md": lambda: checklist.text(found),
         "docs/benchmarks/claims.md": lambda: claims.text(found),
@@ -56,12 +55,12 @@ def pages() -> dict[str, Callable[[], str]]:
     }
 
 
-def main(words: list[str]) -> None:
-    for name, made in pages().items():
-        if not words or any(word in name for word in words):
-            (ROOT / name).write_text(made(), encoding="utf-8")
+def main(selected: list[str]) -> None:
+    for name, generate in pages().items():
+        if not selected or any(part in name for part in selected):
+            (ROOT / name).write_text(generate(), encoding="utf-8")
             print(f"written: {name}")
-    if not words or "report" in words:
+    if not selected or "report" in selected:
         report.main([])
 
 

@@ -15,11 +15,11 @@ from benchmarks.report_tables import table
 
 BROAD = ("broad", "broad, whiten", "broad, sparse", "broad, whiten, sparse")
 FEATURES = ("features only", "features, sparse")
-_DIGIT = 10.0
-_CLOSE = 3.0
-"""Errors within this factor, for a median of five seeds, are no difference."""
-_RESCUED = 1e3
-"""Plain features that are worse than the best broad variant by more than this have failed."""
+_FACTOR_OF_TEN = 10.0
+_EQUAL_WITHIN = 3.0
+"""Factor within which two medians of five seeds count as equal."""
+_FAILED_ABOVE = 1e3
+"""Ratio of errors to the best broad variant above which plain features have failed."""
 
 Data = Mapping[str, Any]
 
@@ -34,9 +34,9 @@ def error(found: Data, variant: str) -> float:
 
 
 def best(found: Data, variant: str) -> tuple[float, float] | None:
-    """The scale that serves a variant best, and its error there; None where it was not searched for.
+    """Return the best scale of a variant and its error; None if it was not searched.
 
-    The search looks at fewer seeds: where its scale is no better for all of them, the published one is.
+    The search uses fewer seeds: if its scale is not better over all seeds, the published one is returned.
     """
     if variant not in found["best"]:
         return None
@@ -45,19 +45,19 @@ def best(found: Data, variant: str) -> tuple[float, float] | None:
 
 
 def best_features(found: Data) -> tuple[float, float]:
-    """The scale that serves plain features best, and the error."""
+    """Return the best scale of plain features and its error."""
     scale = best(found, "features only")
     assert scale is not None
     return scale
 
 
 def best_broad(found: Data) -> float:
-    """The smallest error of the broad variants at the published scale."""
+    """Return the smallest error of the broad variants at the published scale."""
     return min(error(found, v) for v in BROAD)
 
 
 def equal_terms(found: Data) -> float | None:
-    """The smallest error of plain features over that of the broad variants, each at its own best scale."""
+    """Return the ratio of the smallest errors of plain features and broad variants at their best scales."""
     broad = [b[1] for v in BROAD if (b := best(found, v)) is not None]
     features = [b[1] for v in FEATURES if (b := best(found, v)) is not None]
     return min(features) / min(broad) if broad else None
@@ -71,9 +71,9 @@ def _table(data: Data) -> str:
             f"**{sci(error(found, v), 1)}**" if v == used else sci(error(found, v), 1)
             for v in (*FEATURES, *BROAD)
         ]
-        waves = f"{sci(error(found, 'waves'), 1)} (N = {found['waves']['nodes']})"
-        rows.append([case, f"{found['nodes']}", f"{found['scale']:g}", *cells, waves])
-    return table(["case", "nodes", "R", *FEATURES, *BROAD, "waves"], rows)
+        fourier = f"{sci(error(found, 'waves'), 1)} (N = {found['waves']['nodes']})"
+        rows.append([case, f"{found['nodes']}", f"{found['scale']:g}", *cells, fourier])
+    return table(["case", "nodes", "R", *FEATURES, *BROAD, "Fourier"], rows)
 
 
 def _best_table(data: Data) -> str:
@@ -92,8 +92,8 @@ def ratios(data: Data, above: str, below: str) -> dict[str, float]:
 
 def blanks(data: Data) -> dict[str, str]:
     against = {c: error(f, "features only") / best_broad(f) for c, f in data.items()}
-    rescued = [c for c, v in against.items() if v > _RESCUED]
-    near = {c: v for c, v in against.items() if c not in rescued and v > 1 / _DIGIT}
+    rescued = [c for c, v in against.items() if v > _FAILED_ABOVE]
+    near = {c: v for c, v in against.items() if c not in rescued and v > 1 / _FACTOR_OF_TEN}
     return {
         "seeds": word(len(ablation.SEEDS)),
         "earlier": _earlier(data),
@@ -102,7 +102,7 @@ def blanks(data: Data) -> dict[str, str]:
         **_equal(data),
         "near": span(near.values()),
         "near_count": word(len(near)),
-        "features_win": with_cases({c: v for c, v in against.items() if v <= 1 / _DIGIT}),
+        "features_win": with_cases({c: v for c, v in against.items() if v <= 1 / _FACTOR_OF_TEN}),
         **_rescued(data, rescued),
         **_parts(data),
         **_search(data),
@@ -112,7 +112,7 @@ def blanks(data: Data) -> dict[str, str]:
 
 def _equal(data: Data) -> dict[str, str]:
     ratios = {c: r for c, f in data.items() if (r := equal_terms(f)) is not None}
-    wide = {c: v for c, v in ratios.items() if v > _CLOSE}
+    wide = {c: v for c, v in ratios.items() if v > _EQUAL_WITHIN}
     gains = {
         c: max(error(f, v) / b[1] for v in BROAD if (b := best(f, v)) is not None)
         for c, f in data.items()
@@ -121,31 +121,31 @@ def _equal(data: Data) -> dict[str, str]:
     return {
         "equal_span": span(ratios.values()),
         "equal_all": word(len(ratios)),
-        "equal_wide": with_cases(wide) if wide else "nowhere",
-        "equal_count": word(sum(1 / _CLOSE <= v <= _CLOSE for v in ratios.values())),
-        "equal_features": with_cases(close) if (close := _inverse(ratios)) else "nowhere",
-        "gain_large": with_cases({c: v for c, v in gains.items() if v >= _DIGIT}),
+        "equal_wide": f"by {with_cases(wide)}" if wide else "on no case",
+        "equal_count": word(sum(1 / _EQUAL_WITHIN <= v <= _EQUAL_WITHIN for v in ratios.values())),
+        "equal_features": f"by {with_cases(close)}" if (close := _inverse(ratios)) else "on no case",
+        "gain_large": with_cases({c: v for c, v in gains.items() if v >= _FACTOR_OF_TEN}),
         "fewer": _fewer(data),
     }
 
 
 def _inverse(ratios: Mapping[str, float]) -> dict[str, float]:
-    """Where plain features are clearly better, and by how much."""
-    return {c: 1 / v for c, v in ratios.items() if v < 1 / _CLOSE}
+    """Return the factors of the cases in which plain features are better."""
+    return {c: 1 / v for c, v in ratios.items() if v < 1 / _EQUAL_WITHIN}
 
 
 def _fewer(data: Data) -> str:
-    """Which searches had fewer seeds, or were left out."""
+    """Return a sentence on searches with fewer seeds or without results."""
     few = [
         c for c, f in data.items() if any(len(b["errors"]) < len(ablation.SEEDS) for b in f["best"].values())
     ]
     left = [c for c, f in data.items() if any(v not in f["best"] for v in (*FEATURES, *BROAD))]
-    out = f" On {names(few)} some searches have one seed, and their cells three." if few else ""
+    out = f" On {names(few)} some searches used one seed, and their entries three." if few else ""
     return out + (f" Some variants were not searched on {names(left)}." if left else "")
 
 
 def _earlier(data: Data) -> str:
-    """Which rows are an older measurement of which only the medians were kept."""
+    """Return a sentence on rows of older measurements of which only medians are stored."""
     older = [c for c, f in data.items() if "earlier" in f]
     if not older:
         return ""
@@ -176,11 +176,11 @@ def _parts(data: Data) -> dict[str, str]:
         for a, b in zip(("features, sparse", "broad, sparse", "broad, whiten, sparse"), _PLAIN)
     ]
     return {
-        "whiten_gains": with_cases({c: 1 / v for c, v in whiten.items() if v <= 1 / _DIGIT}),
-        "whiten_loses": with_cases({c: v for c, v in whiten.items() if v >= _DIGIT}),
+        "whiten_gains": with_cases({c: 1 / v for c, v in whiten.items() if v <= 1 / _FACTOR_OF_TEN}),
+        "whiten_loses": with_cases({c: v for c, v in whiten.items() if v >= _FACTOR_OF_TEN}),
         "sparse_factors": span(every),
-        "sparse_gains": names([c for c, v in sparse.items() if v <= 1 / _DIGIT]),
-        "sparse_loses": names([c for c, v in sparse.items() if v >= _DIGIT]),
+        "sparse_gains": names([c for c, v in sparse.items() if v <= 1 / _FACTOR_OF_TEN]),
+        "sparse_loses": names([c for c, v in sparse.items() if v >= _FACTOR_OF_TEN]),
     }
 
 
@@ -189,7 +189,7 @@ _PLAIN = ("features only", "broad", "broad, whiten")
 
 def _search(data: Data) -> dict[str, str]:
     gain = {c: error(f, "features only") / best_features(f)[1] for c, f in data.items()}
-    small = {c: v for c, v in gain.items() if v < _DIGIT}
+    small = {c: v for c, v in gain.items() if v < _FACTOR_OF_TEN}
     return {
         "search_small": span(small.values()),
         "search_small_cases": f"{word(len(small))} cases",

@@ -27,7 +27,7 @@ def percent(value: float) -> str:
 
 
 def time_table(held: dict[str, Any]) -> str:
-    """Fit on 12 and 24 h: parameters, and at 36 and 48 h the scores beside those of simpler predictions."""
+    """Return the table of the fits to 12 and 24 h with their scores and those of simpler predictions."""
     rows = []
     for cells in CELLS:
         one = held["time"][cells]
@@ -68,7 +68,7 @@ def time_table(held: dict[str, Any]) -> str:
 
 
 def replicate_table(held: dict[str, Any]) -> str:
-    """Leave one replicate out: medians and ranges over the three, per density."""
+    """Return the table of predictions for a replicate that was left out, by density."""
     rows = []
     for cells in CELLS:
         each = held["replicate"][cells].values()
@@ -102,7 +102,7 @@ def replicate_table(held: dict[str, Any]) -> str:
 
 
 def density_table(held: dict[str, Any]) -> str:
-    """D and r on lines through the other five densities."""
+    """Return the table of predictions with D and r from the other five densities."""
     rows = []
     for cells in CELLS:
         one = held["density"][cells]
@@ -117,8 +117,8 @@ def density_table(held: dict[str, Any]) -> str:
                 f"{values['D']:.0f} ± {half['D']:.0f}",
                 f"{values['r']:.4f} ± {half['r']:.4f}",
                 *(f"{times[s]['score']:.2f}" for s in TIMES),
-                f"**{whole(times):.2f}**",
-                f"{whole(times, 'own'):.2f}",
+                f"**{pooled_score(times):.2f}**",
+                f"{pooled_score(times, 'own'):.2f}",
                 ", ".join(f"{v:.2f} ({thousands(k)})" for k, v in near.items()),
                 percent(float(np.mean([times[s]["coverage"] for s in TIMES]))),
             ]
@@ -136,13 +136,13 @@ def density_table(held: dict[str, Any]) -> str:
     return table(head, rows)
 
 
-def whole(times: dict[str, Any], key: str = "score") -> float:
-    """The score over all times."""
+def pooled_score(times: dict[str, Any], key: str = "score") -> float:
+    """Return the root mean square of a score over all times."""
     return float(np.sqrt(np.mean([times[s][key] ** 2 for s in TIMES])))
 
 
 def forward_table(stored: dict[str, Any]) -> str:
-    """The authors' settings, in two systems of units, and no settings."""
+    """Return the table of forward solutions with the authors' settings in two units, and without settings."""
     titles = {"published": "as published", "scaled units": "same, scaled units", "no settings": "no settings"}
     rows = []
     for cells in CELLS:
@@ -200,7 +200,7 @@ def crowding_text(held: dict[str, Any]) -> str:
     )
 
 
-def verdict(held: dict[str, Any], forward: dict[str, Any]) -> str:
+def generalisation_text(held: dict[str, Any], forward: dict[str, Any]) -> str:
     """Return the result of the three studies for "strong generalization from limited data"."""
     late = [held["time"][c]["fisher"]["times"][s] for c in CELLS for s in LATE]
     base = [held["time"][c]["baselines"][s] for c in CELLS for s in LATE]
@@ -217,7 +217,8 @@ def verdict(held: dict[str, Any], forward: dict[str, Any]) -> str:
         np.mean([q["other two"][s] ** 2 for c in CELLS for q in held["replicate"][c].values() for s in TIMES])
     )
     density = {
-        c: (whole(held["density"][c]["times"]), whole(held["density"][c]["times"], "own")) for c in CELLS
+        c: (pooled_score(held["density"][c]["times"]), pooled_score(held["density"][c]["times"], "own"))
+        for c in CELLS
     }
     covered = np.mean([held["density"][c]["times"][s]["coverage"] for c in CELLS for s in TIMES])
     rates = [held["time"][c]["fisher"]["values"]["r"] for c in CELLS]
@@ -264,12 +265,12 @@ same measurements at all times, and no data are held out."""
 
 def text() -> str:
     held, forward = assay_holdout.read(), json.loads(assay_forward.STORED.read_text())
-    made = fits.page(json.loads(fits.STORED.read_text()))
+    page = fits.page(json.loads(fits.STORED.read_text()))
     parts = {
         "time": time_table(held),
         "replicate": replicate_table(held),
         "density": density_table(held),
         "forward": forward_table(forward),
-        "generalisation": verdict(held, forward),
+        "generalisation": generalisation_text(held, forward),
     }
-    return fits.replaced(made, parts)
+    return fits.replace_sections(page, parts)

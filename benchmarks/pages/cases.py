@@ -9,18 +9,18 @@ from typing import Any
 import sympy as sp
 
 import pibls
-from benchmarks import authors
+from benchmarks import authors_settings
 from benchmarks.pages.reading import ALL, Cells, on_grid
 from benchmarks.pages.text import filled, plain, sci, template, word
 from benchmarks.report_tables import Summary, table
 from pibls.cases.case import Case
 
-_LONG = 40
-"""Longer formulas for data of a condition are left to the exact solution."""
+_MAX_FORMULA_LENGTH = 40
+"""Length above which the formula of a condition is omitted."""
 
 
 def subscripted(expression: Any) -> Any:
-    """∂²u/∂x² → u_xx, u(x, t) → u: as the paper writes."""
+    """Return an expression in subscript notation: ∂²u/∂x² → u_xx, u(x, t) → u."""
     found: dict[Any, Any] = {}
     for derivative in expression.atoms(sp.Derivative):
         letters = "".join(str(v) * int(n) for v, n in derivative.variable_count)
@@ -31,10 +31,10 @@ def subscripted(expression: Any) -> Any:
 
 
 def equation(case: Case) -> str:
-    """u_{xx} + u_{yy} = f(x, y)."""
+    """Return the equation in LaTeX: u_{xx} + u_{yy} = f(x, y)."""
     left, right = case.problem.equations[0].lhs, case.problem.equations[0].rhs
     arguments = ", ".join(sp.latex(c) for c in case.problem.coordinates)
-    # The highest derivatives first, then the rest, as one would say it.
+    # Time derivatives first, then by decreasing order.
     terms = sorted(subscripted(left).as_ordered_terms(), key=_rank)
     text = " ".join(_signed(term, first=i == 0) for i, term in enumerate(terms))
     return f"{text} = {0 if right == 0 else f'f({arguments})'}"
@@ -55,7 +55,7 @@ def _signed(term: Any, *, first: bool) -> str:
 
 
 def domain(case: Case) -> str:
-    """(0, 1) × (0, 1/2)."""
+    """Return the domain in LaTeX: (0, 1) × (0, 1/2)."""
     sides = (
         f"({sp.latex(sp.nsimplify(a))}, {sp.latex(sp.nsimplify(b))})" for a, b in case.problem.domain.bounds
     )
@@ -65,7 +65,7 @@ def domain(case: Case) -> str:
 
 
 def condition(case: Case, one: Any) -> str:
-    """One condition in formulas."""
+    """Return a condition in LaTeX."""
     kind = type(one).__name__
     if kind == "Dirichlet":
         place = "at both ends" if len(case.problem.coordinates) == 1 else "on the boundary"
@@ -81,7 +81,7 @@ def condition(case: Case, one: Any) -> str:
     if isinstance(one.expression, sp.Derivative):
         left = left.replace("u", "u'", 1)
     value = sp.latex(one.value)
-    return f"${left} = {value}$" if len(value) < _LONG else f"${left}$ given"
+    return f"${left} = {value}$" if len(value) < _MAX_FORMULA_LENGTH else f"${left}$ given"
 
 
 def settings(case: Case) -> str:
@@ -91,25 +91,25 @@ def settings(case: Case) -> str:
     method = "Algorithm 1" if case.problem.is_linear else "Algorithm 2"
     white = "whitened" if basis.whiten else "not whitened"
     return (
-        f"{nodes} = {basis.size:,} nodes, R = {basis.scale:g}, {white}; {points.interior:,} points inside, "
-        f"{points.boundary:,} on the boundary, {points.initial:,} at the start; {method}"
+        f"{nodes} = {basis.size:,} nodes, R = {basis.scale:g}, {white}; {points.interior:,} interior points, "
+        f"{points.boundary:,} on the boundary, {points.initial:,} at the initial time; {method}"
     )
 
 
 def results(cells: Cells, case: Case) -> list[float]:
-    """Maximum errors: ours without settings, ours with the published ones, the paper's."""
+    """Return maximum errors: pibls without settings, with the published ones, and of the paper."""
     mine, published = cells("pibls", case.name), cells("pibls-published", case.name)
     return [on_grid(mine), on_grid(published), case.published.max_error]
 
 
 def _errors(cell: Summary) -> list[str]:
-    """Maximum and L2 error on the grid, or inside where the grid has not been measured."""
+    """Return maximum and L2 error on the grid or, without grid errors, inside."""
     grid = (cell.grid_max_error, cell.grid_l2_error) if cell.has_grid else (cell.max_error, cell.l2_error)
     return [sci(v, 1) for v in grid]
 
 
 def marked(values: Sequence[float]) -> list[str]:
-    """The smallest in bold."""
+    """Return the values as text, the smallest in bold."""
     return [f"**{sci(v, 1)}**" if v == min(values) else sci(v, 1) for v in values]
 
 
@@ -131,7 +131,7 @@ def section(cells: Cells, name: str) -> str:
     arguments = ", ".join(sp.latex(c) for c in case.problem.coordinates)
     mine, published = cells("pibls", name), cells("pibls-published", name)
     rows = [
-        ["`pibls`, nothing chosen", *_errors(mine), plain(mine.seconds)],
+        ["`pibls`, automatic", *_errors(mine), plain(mine.seconds)],
         ["PIBLS, published settings", *_errors(published), plain(published.seconds)],
         [
             "the paper",
@@ -152,9 +152,9 @@ def section(cells: Cells, name: str) -> str:
     )
 
 
-def like_for_like() -> str:
-    """The runs with the settings of the authors' code."""
-    data = json.loads(authors.DATA.read_text())
+def authors_table() -> str:
+    """Return the table of runs with the settings of the authors' code."""
+    data = json.loads(authors_settings.DATA.read_text())
     rows = []
     for name in ALL:
         case, run = pibls.cases[name], data.get(name)
@@ -166,12 +166,12 @@ def like_for_like() -> str:
             if run is None
             else [sci(run["max"], 1), sci(run["rms"], 1), plain(run["seconds"])]
         )
-        theirs = case.published
+        printed = case.published
         rows.append(
             [name, f"{chosen['seed']}", counts, *measured,
-             sci(theirs.max_error, 1), sci(theirs.l2_error, 1), plain(theirs.seconds)]
+             sci(printed.max_error, 1), sci(printed.l2_error, 1), plain(printed.seconds)]
         )  # fmt: skip
-    header = ["case", "seed", "points inside / boundary / start", "max error", "RMS error", "seconds"]
+    header = ["case", "seed", "points: interior / boundary / initial", "max error", "RMS error", "seconds"]
     return table([*header, "paper, max", "paper, L2", "paper, s"], rows)
 
 
@@ -181,8 +181,8 @@ def blanks(found: Sequence[Summary]) -> dict[str, str]:
     return {
         "seeds": word(min(len(cells(s, c).finished) for s in ("pibls", "pibls-published") for c in ALL)),
         "summary": summary(cells),
-        "authors": like_for_like(),
-        "provenance": table(["setting", "comes from", "remark"], rows),
+        "authors": authors_table(),
+        "provenance": table(["setting", "source", "remark"], rows),
         "cases": "\n\n".join(section(cells, name) for name in ALL),
     }
 

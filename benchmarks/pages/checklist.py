@@ -1,4 +1,4 @@
-"""docs/paper.md: what of the paper is answered where, from docs/data/checklist.json."""
+"""docs/paper.md: places of everything in the paper, from docs/data/checklist.json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read() -> list[dict[str, Any]]:
 
 
 def slug(heading: str) -> str:
-    """The anchor that MkDocs gives to a heading, or the one it is given with { #name }."""
+    """Return the anchor of a heading in MkDocs, explicit with { #name } or generated."""
     given = re.search(r"\{\s*#([\w-]+)\s*\}\s*$", heading)
     if given:
         return given[1]
@@ -35,7 +35,7 @@ def slug(heading: str) -> str:
 
 
 def absent(place: str) -> str | None:
-    """What is wrong with ``file``, ``file.py::name`` or ``file.md#heading``; None if it is there."""
+    """Return an error message for a missing ``file``, ``file.py::name`` or ``file.md#heading``, else None."""
     path, _, name = place.partition("::")
     path, _, anchor = path.partition("#")
     file = ROOT / path
@@ -51,7 +51,7 @@ def absent(place: str) -> str | None:
 
 
 def link(place: str, page: Path = PAGE) -> str:
-    """A place in docs/ as a link from the page; elsewhere its name."""
+    """Return a place in docs/ as link from the page, other places as code."""
     path, _, anchor = place.partition("#")
     short = Path(path).name
     if path.startswith("docs/"):
@@ -73,19 +73,19 @@ def parts() -> str:
             ]
             for one in part["items"]
         ]
-        texts += [f"## {part['part']}", table(["in the paper", "what", "code", "tests", "pages"], rows)]
+        texts += [f"## {part['part']}", table(["in the paper", "content", "code", "tests", "pages"], rows)]
     return "\n\n".join(texts)
 
 
 def text(found: Sequence[Summary]) -> str:
-    made = table(claims.HEADER, claims.rows(found, link))
-    return filled(template("checklist"), {"parts": parts(), "claims": made, "stored": stored(found)})
+    claims_table = table(claims.HEADER, claims.rows(found, link))
+    return filled(template("checklist"), {"parts": parts(), "claims": claims_table, "stored": stored(found)})
 
 
 def stored(found: Sequence[Summary]) -> str:
-    """Which cells of PINN #2 ran at full length, which were capped, and how many seeds there are."""
+    """Return a paragraph on which cells of PINN #2 are complete or capped, and on versions."""
     cells, titles = Cells(found), {n: peers.adapter(n).title for n in peers.MODULES}
-    whole = [c for c in ALL if cells.has("pinn2", c) and not cells("pinn2", c).capped]
+    complete = [c for c in ALL if cells.has("pinn2", c) and not cells("pinn2", c).capped]
     capped = [c for c in ALL if cells.has("pinn2", c) and cells("pinn2", c).capped]
     seeds = {len(cells("pinn2", c).finished) for c in ALL}
     runs = [r for c in ALL for r in cells("pibls-published", c).finished]
@@ -93,11 +93,11 @@ def stored(found: Sequence[Summary]) -> str:
     errors = sorted({r["versions"]["pibls"] for r in runs})
     return " ".join(
         [
-            f"PINN #2 is stored at full length on {names(whole)}, with {span(seeds)} seed each; on",
-            f"{names(capped)} only runs that were ended by a time limit are stored, and their cells say so.",
+            f"PINN #2 is stored at full length on {names(complete)}, with {span(seeds)} seed each; on",
+            f"{names(capped)} only runs that were stopped at a time limit are stored; they are marked.",
             "Errors on the grid of the paper, which includes the boundary, are not stored for",
-            f"{grid_gaps(found, titles)}: these were not repeated on this machine. Errors of PIBLS as",
-            f"published are of version {names(errors)}, its seconds of version {names(timed)}, measured on",
-            "a quieter machine. Times under load are longer, so that the stored ones were kept.",
+            f"{grid_gaps(found, titles)}; these runs were not repeated on this machine. Errors of PIBLS as",
+            f"published are from version {names(errors)}. Its times are from version {names(timed)} on a",
+            "machine with less load, since times under load are longer.",
         ]
     )

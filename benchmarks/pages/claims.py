@@ -1,4 +1,4 @@
-"""The paper's claims, each with a verdict and its evidence, for docs/paper.md and the report.
+"""Claims of the paper, each with its evidence and a verdict, for docs/paper.md and the report.
 
 Every number is computed from stored runs. `CLAIMS` names places; tests/test_pages.py checks that each exists.
 """
@@ -21,26 +21,26 @@ from benchmarks.report_tables import Summary, table
 
 HOLDS, PARTLY, FAILS, OPEN = "holds", "holds in part", "does not hold", "not tested by the paper"
 ANSWERED, UNEXAMINED = "answered here", "not examined"
-_DIGIT = 10.0
+_FACTOR_OF_TEN = 10.0
 _ROUNDING = 1e-14
-"""Up to which an error of a solution of size 1 counts as rounding."""
+"""Largest error of a solution of magnitude 1 that counts as rounding."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, where it says so, and what was found."""
+    """A claim, its place in the paper, and its evidence."""
 
     says: str
     where: str
     evidence: Callable[[Cells], tuple[str, str]]
-    """The verdict and a sentence with numbers."""
+    """Return the verdict and a sentence with numbers."""
     places: tuple[str, ...]
     first: bool = False
-    """Whether it stands at the top of the report."""
+    """Whether the claim is at the top of the report."""
 
 
 def _least_squares(cells: Cells) -> tuple[str, str]:
-    return HOLDS, "Algorithms 1 and 2 solve for the output weights alone; no gradient descent is used."
+    return HOLDS, "Algorithms 1 and 2 solve for the output weights only and do not use gradient descent."
 
 
 def _nonlinear(cells: Cells) -> tuple[str, str]:
@@ -55,11 +55,9 @@ def _nonlinear(cells: Cells) -> tuple[str, str]:
 
 def _proof(cells: Cells) -> tuple[str, str]:
     return HOLDS, (
-        "The argument was followed step by step and the lemma checked numerically. It gives no rate and no "
-        "width, says "
-        "nothing about the least-squares solution, and does not need the enhancement nodes. The density "
-        "theorem that it "
-        "cites was not checked."
+        "The proof was followed step by step and its lemma was verified numerically. It gives no rate and "
+        "no width, does not cover the least-squares solution, and does not need the enhancement nodes. The "
+        "density theorem that it cites was not verified."
     )
 
 
@@ -68,16 +66,16 @@ def _speed(cells: Cells) -> tuple[str, str]:
         cells.each("pinn1", ALL, reading.seconds), cells.each("pibls-published", ALL, reading.seconds)
     )
     loose = reading.tolerance_speed(cells, "authors")
-    fails = {c: v for c, v in ours.items() if v < _DIGIT}
-    gained = [c for c in fails if loose[c] >= _DIGIT]
-    still = {c: loose[c] for c in fails if loose[c] < _DIGIT}
+    fails = {c: v for c, v in ours.items() if v < _FACTOR_OF_TEN}
+    gained = [c for c in fails if loose[c] >= _FACTOR_OF_TEN]
+    still = {c: loose[c] for c in fails if loose[c] < _FACTOR_OF_TEN}
     count = len(ours) - len(fails)
     return (PARTLY if still else HOLDS), (
-        f"PINN #1 takes {plain(min(v for v in ours.values() if v >= _DIGIT))} to "
+        f"PINN #1 takes {plain(min(v for v in ours.values() if v >= _FACTOR_OF_TEN))} to "
         f"{plain(max(ours.values()))} times as long "
-        f"on {word(count)} of {word(len(ours))} cases; with the authors' tolerances on {names(gained)} too "
-        f"({plain(min(loose[c] for c in gained)) if gained else 'none'}×). It fails on "
-        f"{names(list(still))} ({plain(min(still.values())) if still else 'none'}×)."
+        f"on {word(count)} of {word(len(ours))} cases, and with the authors' tolerances also on "
+        f"{names(gained)} ({plain(min(loose[c] for c in gained)) if gained else 'none'}×). The claim does "
+        f"not hold on {names(list(still))} ({plain(min(still.values())) if still else 'none'}×)."
     )
 
 
@@ -97,8 +95,8 @@ def _reproduced(cells: Cells) -> tuple[str, str]:
     )
     return HOLDS, (
         f"Medians over the seeds are {span(ratio.values())} times the printed maximum errors, measured as "
-        "in the paper; "
-        f"more than ten times on {names([c for c, v in ratio.items() if v > _DIGIT])}."
+        "in the paper; cases with a factor above ten: "
+        f"{names([c for c, v in ratio.items() if v > _FACTOR_OF_TEN])}."
     )
 
 
@@ -106,17 +104,16 @@ def _machine_precision(cells: Cells) -> tuple[str, str]:
     found = cells.each("pibls-published", ALL, reading.on_grid)
     exact = [c for c, v in found.items() if v <= _ROUNDING]
     return PARTLY, (
-        f"As published at most {sci(_ROUNDING)} on {names(exact)}; the others end at "
-        f"{span([v for c, v in found.items() if c not in exact], 'sci')}. `pibls` without settings ends at "
-        f"{span(cells.each('pibls', ALL, reading.on_grid).values(), 'sci')} on all eleven."
+        f"The error of PIBLS as published is at most {sci(_ROUNDING)} on {names(exact)}, and on the others "
+        f"{span([v for c, v in found.items() if c not in exact], 'sci')}. That of `pibls` without "
+        f"settings is {span(cells.each('pibls', ALL, reading.on_grid).values(), 'sci')} on all eleven cases."
     )
 
 
 def _global(cells: Cells) -> tuple[str, str]:
     return HOLDS, (
-        "A linear problem is one least-squares problem with a global minimum of the residual at the "
-        "points. The error "
-        "between the points depends on R and on the rounding of the solve."
+        "A linear problem is one least-squares problem, whose solution is the global minimum of the "
+        "residual at the points. The error between the points depends on R and on rounding."
     )
 
 
@@ -125,9 +122,8 @@ def _pielm(cells: Cells) -> tuple[str, str]:
         cells.each("pielm-best", LINEAR, reading.error), cells.each("pibls-published", LINEAR, reading.error)
     )
     return FAILS, (
-        f"With the scale that serves it best PIELM has {span(best.values())} times the error of PIBLS on "
-        "the linear cases, "
-        "in the same time. The printed column is that of an untuned scale."
+        f"With its best scale PIELM has {span(best.values())} times the error of PIBLS on the linear cases, "
+        "in the same time. The errors in the paper are those of an untuned scale."
     )
 
 
@@ -138,11 +134,11 @@ def _fem(cells: Cells) -> tuple[str, str]:
     )
     more = sum(v < cells("pibls-published", c).max_error for c, v in ngsolve.items())
     return FAILS, (
-        f"True of low-order elements on the paper's meshes. High-order elements (NGSolve) are more "
-        "accurate than PIBLS as "
+        f"This holds for low-order elements on the meshes of the paper. High-order elements (NGSolve) are "
+        "more accurate than PIBLS as "
         f"published on {word(more)} of {word(len(ngsolve))} cases in the plane and {span(faster.values())} "
         "times faster; "
-        "their order and mesh were chosen with the exact solution in hand."
+        "their order and mesh were chosen with the exact solution."
     )
 
 
@@ -163,9 +159,9 @@ def _every_solver(cells: Cells) -> tuple[str, str]:
 
 def _pinns_fail(cells: Cells) -> tuple[str, str]:
     return PARTLY, (
-        f"On TC-9 PINN #1 ends at {sci(cells('pinn1', 'TC-9').max_error)} here too. On TC-11, where the "
-        "paper prints "
-        f"{plain(paper('PINN #1', 'TC-11')[0])}, it reaches {sci(cells('pinn1', 'TC-11').max_error)}."
+        f"On TC-9 PINN #1 has an error of {sci(cells('pinn1', 'TC-9').max_error)} here too. On TC-11, where "
+        f"the paper prints {plain(paper('PINN #1', 'TC-11')[0])}, it reaches "
+        f"{sci(cells('pinn1', 'TC-11').max_error)}."
     )
 
 
@@ -177,38 +173,36 @@ def _locelm(cells: Cells) -> tuple[str, str]:
     )
     return PARTLY, (
         f"Relative to PIBLS its error is {with_cases(quotient(loc[0], ours[0]))}, its time "
-        f"{with_cases(quotient(loc[1], ours[1]))}. How our adapter differs from the original stands in the "
-        "report."
+        f"{with_cases(quotient(loc[1], ours[1]))}. The report lists the differences between "
+        "our adapter and the original."
     )
 
 
 def _nodes(cells: Cells) -> tuple[str, str]:
     found = sensitivity.read()
     return HOLDS, (
-        f"The error levels off as in the paper: TC-1 at "
+        f"The error levels off as in the paper: on TC-1 at "
         f"{sci(min(sensitivity.medians(found['TC-1'], 'nodes', 'max').values()))}"
-        f", TC-9 at {sci(min(sensitivity.medians(found['TC-9'], 'nodes', 'max').values()))}."
+        f", on TC-9 at {sci(min(sensitivity.medians(found['TC-9'], 'nodes', 'max').values()))}."
     )
 
 
 def _near_linear(cells: Cells) -> tuple[str, str]:
     return PARTLY, (
-        "At a fixed number of points time grows with an exponent near one; it is no law. With points in "
-        "proportion to the "
-        "width it grows with an exponent of nearly three."
+        "At a fixed number of points the time grows with an exponent near one over a limited range. With "
+        "points in proportion to the width the exponent is nearly three."
     )
 
 
 def _range(cells: Cells) -> tuple[str, str]:
     return PARTLY, (
-        "TC-9 needs a moderate R, as the paper says. TC-1 is robust over a range, but loses its solution "
-        "for large R, where "
-        "the paper finds none."
+        "TC-9 needs a moderate R, as in the paper. TC-1 is robust over a range of R, but is not solved "
+        "for large R; the paper reports no upper limit."
     )
 
 
 def _automatic(cells: Cells) -> tuple[str, str]:
-    return ANSWERED, "Left open by the paper; `pibls` chooses R from the width by the rank of the basis."
+    return ANSWERED, "`pibls` chooses R from the width by the numerical rank of the basis."
 
 
 def _real_time(cells: Cells) -> tuple[str, str]:
@@ -216,24 +210,23 @@ def _real_time(cells: Cells) -> tuple[str, str]:
     mine = cells.each("pibls", ALL, reading.seconds)
     frame = 0.04
     return OPEN, (
-        f"No experiment in the paper runs in real time. One solve as published takes "
+        f"The paper has no real-time experiment. One solve as published takes "
         f"{span(published.values())} s; "
         f"{word(sum(v < frame for v in published.values()))} of {word(len(ALL))} cases fit into a frame of "
-        f"{plain(1000 * frame)} ms. `pibls` takes {span(1000 * v for v in mine.values())} ms, "
-        f"{word(sum(v < frame for v in mine.values()))} fit. `pibls.sweep` solves again for new parameters."
+        f"{plain(1000 * frame)} ms. `pibls` takes {span(1000 * v for v in mine.values())} ms; "
+        f"{word(sum(v < frame for v in mine.values()))} cases fit. `pibls.sweep` solves for new parameters."
     )
 
 
 def _design(cells: Cells) -> tuple[str, str]:
     return OPEN, (
-        "The paper optimises no design. `pibls` gives derivatives by parameters (`sensitivity`), sweeps "
-        "and least-squares "
-        "fits; there is no study of a design problem."
+        "The paper has no design optimisation. `pibls` has parameter derivatives (`sensitivity`), sweeps "
+        "and least-squares fits; a design problem was not studied."
     )
 
 
 def _first(cells: Cells) -> tuple[str, str]:
-    return UNEXAMINED, "A statement about the literature."
+    return UNEXAMINED, "This is a statement about the literature."
 
 
 def _cells(cells: Cells) -> tuple[str, str]:
@@ -242,11 +235,10 @@ def _cells(cells: Cells) -> tuple[str, str]:
     fits = json.loads(assay.STORED.read_text())
     good = [c for c in assay_page.CELLS if fits[f"{c} fisher"]["runs"] > 0.01]
     return PARTLY, (
-        f"The forward solution with published D and r misses the measurements by {span(scores)} times "
-        "their scatter. "
-        f"Its residuals look like noise on {word(len(good))} of {word(len(assay_page.CELLS))} densities: "
-        "elsewhere the "
-        "equation lacks something. The published settings do not resolve the initial state."
+        f"The forward solution with the published D and r deviates from the measurements by {span(scores)} "
+        "times their scatter. The residuals of a fit are consistent with noise on "
+        f"{word(len(good))} of {word(len(assay_page.CELLS))} densities; on the others the model is "
+        "incomplete. The published settings do not resolve the initial state."
     )
 
 
@@ -259,17 +251,14 @@ def _generalisation(cells: Cells) -> tuple[str, str]:
         for q in held["replicate"][c].values()
         for s in assay_page.TIMES
     ]
-    density = [assay_page.whole(held["density"][c]["times"]) for c in assay_page.CELLS]
+    density = [assay_page.pooled_score(held["density"][c]["times"]) for c in assay_page.CELLS]
     return PARTLY, (
-        f"Not in time: fitted to the first day, Fisher-KPP misses the second by "
-        f"{span([q['score'] for q in late])} "
-        f"times the scatter of the replicates, too low in {sum(q['bias'] < 0 for q in late)} of "
-        f"{len(late)}, and 95 % "
-        f"bands contain {assay_page.percent(float(np.mean([q['coverage'] for q in late])))}. Across "
-        "replicates "
-        f"({plain(float(np.sqrt(np.mean(np.square(left)))))} times the scatter) and densities "
-        f"({span(density)}) it "
-        "does. The paper holds nothing out."
+        f"It does not hold in time: fitted to the first day, Fisher-KPP deviates from the second by "
+        f"{span([q['score'] for q in late])} times the scatter of the replicates, with a negative bias in "
+        f"{sum(q['bias'] < 0 for q in late)} of {len(late)} cases, and 95 % bands contain "
+        f"{assay_page.percent(float(np.mean([q['coverage'] for q in late])))} of the data. It holds across "
+        f"replicates ({plain(float(np.sqrt(np.mean(np.square(left)))))} times the scatter) and densities "
+        f"({span(density)} times). The paper has no held-out data."
     )
 
 
@@ -278,10 +267,9 @@ def _alternative(cells: Cells) -> tuple[str, str]:
     pinn = cells.each("pinn1", ALL, reading.seconds)
     faster = quotient(mine, cells.each("ngsolve", PLANE, reading.seconds))
     return PARTLY, (
-        f"Against PINNs: yes ({plain(median(quotient(pinn, mine).values()))} times faster in the median). "
-        "Against traditional "
-        f"methods: not on these cases (NGSolve is {span(v for v in faster.values())} times faster in the "
-        "plane)."
+        f"It holds for PINNs (PIBLS is {plain(median(quotient(pinn, mine).values()))} times faster in the "
+        "median), but not for traditional methods on these cases (NGSolve is "
+        f"{span(v for v in faster.values())} times faster in the plane)."
     )
 
 
@@ -400,7 +388,7 @@ CLAIMS = (
         "locELM lags by two orders of magnitude and is slower on TC-11",
         "results",
         _locelm,
-        (f"{REPORT}#nonlinear-cases-the-papers-table-3", "tests/test_harness.py"),
+        (f"{REPORT}#nonlinear-cases-the-papers-table-3", "tests/test_benchmark_harness.py"),
     ),
     Claim(
         "Errors saturate with the number of nodes and of points",
@@ -431,21 +419,21 @@ CLAIMS = (
 
 
 def rows(found: Sequence[Summary], link: Callable[[str], str], *, first: bool = False) -> list[list[str]]:
-    """Claim, verdict, evidence, places: all of them, or those at the top of the report."""
+    """Return claim, evidence, verdict and places, of all claims or of those at the top of the report."""
     cells = Cells(found)
-    made = []
+    found_rows = []
     for one in CLAIMS:
         if first and not one.first:
             continue
         verdict, evidence = one.evidence(cells)
-        made.append(
+        found_rows.append(
             [f"{one.says} ({one.where})", evidence, f"**{verdict}**", ", ".join(map(link, one.places))]
         )
-    return made
+    return found_rows
 
 
 def text(found: Sequence[Summary]) -> str:
-    """docs/benchmarks/claims.md: the first screen of the report."""
+    """Return docs/benchmarks/claims.md, the first section of the report."""
     from benchmarks.pages.checklist import ROOT, link
 
     page = ROOT / "docs/benchmarks/report.md"
@@ -453,8 +441,8 @@ def text(found: Sequence[Summary]) -> str:
     def linked(place: str) -> str:
         return link(place, page)
 
-    made = [[c, e, f"{v}<br />{w}"] for c, e, v, w in rows(found, linked, first=True)]
-    return table(["claim", "evidence", "verdict, where"], made) + "\n"
+    found_rows = [[c, e, f"{v}<br />{w}"] for c, e, v, w in rows(found, linked, first=True)]
+    return table(["claim", "evidence", "verdict, where"], found_rows) + "\n"
 
 
 HEADER = ("claim", "evidence", "verdict", "where")

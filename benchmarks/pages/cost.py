@@ -33,7 +33,7 @@ def _counted(runs: Sequence[Run]) -> str:
         for r in runs
         if r["workers"] == min(engine.WORKERS[-1:])
     ]  # fmt: skip
-    return table(("cells", "10⁹ operations", "held", "largest task", "handed on", "tasks"), rows)
+    return table(("cells", "10⁹ operations", "memory", "largest task", "communication", "tasks"), rows)
 
 
 def _grid(runs: Sequence[Run]) -> str:
@@ -42,7 +42,7 @@ def _grid(runs: Sequence[Run]) -> str:
          f"{r['cpu']:.1f}", _memory(r["bytes"]))
         for r in runs
     ]  # fmt: skip
-    head = ("cells", "functions", "error", "assembly (CPU s)", "all (CPU s)", "peak memory")
+    head = ("cells", "functions", "error", "assembly (CPU s)", "total (CPU s)", "peak memory")
     return table(head, rows)
 
 
@@ -53,7 +53,7 @@ def _on(here: Run, runs: Sequence[Run]) -> str:
          _memory(r["announced"]) if "announced" in r else "")
         for r in (here, *runs)
     ]  # fmt: skip
-    return table(("workers", "error", "seconds", "CPU s", "tasks", "announced per worker"), rows)
+    return table(("workers", "error", "seconds", "CPU s", "tasks", "predicted memory per worker"), rows)
 
 
 def _whole(runs: Sequence[Run]) -> str:
@@ -76,7 +76,7 @@ def _cluster(runs: Sequence[Run]) -> str:
          f"{r['operations'] / max(r['longest'], r['operations'] / r['workers']):.1f}", _memory(r["traffic"]))
         for r in runs
     ]  # fmt: skip
-    return table(("workers", "tasks", "longest chain", "faster at most", "handed on"), rows)
+    return table(("workers", "tasks", "longest chain", "maximum speed-up", "communication"), rows)
 
 
 def blanks(data: Mapping[str, Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The parts of docs/fit.md on coverage and on other tools, from stored runs, between their marks."""
+"""The generated parts of docs/fit.md on coverage and on other tools, from stored runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stored(name: str) -> Any:
 
 
 def coverage() -> str:
-    """How often the intervals contained the true values."""
+    """Return the paragraph on how often the intervals contain the true values."""
     rows = stored("fit_coverage")
     problems = list(dict.fromkeys(r["problem"] for r in rows))
     held = [round(100 * r["covered"], 1) for r in rows]
@@ -34,7 +34,7 @@ def coverage() -> str:
 
 
 def scipy() -> str:
-    """Comparison with least_squares and solve_ivp."""
+    """Return the comparison with least_squares and solve_ivp."""
     rows = stored("fit_peers")
     said = (
         "**SciPy.** `least_squares` with `solve_ivp` finds the same optimum, to "
@@ -49,7 +49,7 @@ def scipy() -> str:
 
 
 def deepxde() -> str:
-    """Comparison with the inverse problems among DeepXDE's examples."""
+    """Return the comparison with the inverse problems of the DeepXDE examples."""
     rows, quotients = [], []
     for key, row in stored("fit_deepxde").items():
         name, _, noise = key.rpartition(" ")
@@ -83,9 +83,9 @@ def deepxde() -> str:
         "**DeepXDE.** These are the inverse problems among DeepXDE's examples, with the same equations, "
         "points, networks and numbers of steps: three parameters of the Lorenz equations from 25 times, and "
         "a diffusivity from ten points. The data are exact, as in the examples, or have noise of 2 % of "
-        "their standard deviation. Errors are relative, and the largest of the parameters. Times are "
-        f"processor times with one thread. DeepXDE takes {span(quotients)} times as long and gives no "
-        "intervals (`python -m benchmarks.inverse`)."
+        "their standard deviation. Errors are relative; the table shows the largest error of the parameters. "
+        f"Times are processor times with one thread. DeepXDE takes {span(quotients)} times as long and gives "
+        "no intervals (`python -m benchmarks.inverse`)."
     )
     return f"{textwrap.fill(said, 115)}\n\n{table(header, rows)}"
 

@@ -36,7 +36,7 @@ def _coupled(runs: Sequence[Run]) -> str:
          f"{r['direct'] / r['traces']:.1f}", sci(r["apart"]))
         for r in runs
     ]  # fmt: skip
-    return table(("cells", "functions", "to each other", "to traces", "times", "apart"), rows)
+    return table(("cells", "functions", "coupled directly", "coupled by traces", "ratio", "difference"), rows)
 
 
 def _before(runs: Sequence[Run]) -> str:
@@ -46,7 +46,7 @@ def _before(runs: Sequence[Run]) -> str:
         for r in runs
     ]  # fmt: skip
     version = runs[0]["version"]
-    return table(("cells", "functions", version, "now", "times", f"error, {version}", "error, now"), rows)
+    return table(("cells", "functions", version, "now", "ratio", f"error, {version}", "error, now"), rows)
 
 
 def _dense(runs: Sequence[Run], dense: Mapping[str, Run]) -> str:
@@ -54,23 +54,24 @@ def _dense(runs: Sequence[Run], dense: Mapping[str, Run]) -> str:
     for name, found in dense.items():
         seconds = median(r["seconds"] for r in runs if r["name"] == name)
         said.append(
-            f"{name}: one dense basis of {found['functions']:,} waves takes {plain(found['seconds'])} s to "
-            f"{sci(found['error'])}, {found['seconds'] / seconds:.0f} times as long."
+            f"{name}: one dense basis of {found['functions']:,} random Fourier features takes "
+            f"{plain(found['seconds'])} s to {sci(found['error'])}, "
+            f"{found['seconds'] / seconds:.0f} times as long."
         )
     return " ".join(said)
 
 
 def _grown(runs: Sequence[Run]) -> str:
     rows = [
-        (f"{r['cells']:,}", f"{r['functions']:,}", f"{r['seconds']:.1f}", f"{_taken(r) / 2**30:.3f} GiB",
-         f"{r['held'] / 2**30:.3f} GiB")
+        (f"{r['cells']:,}", f"{r['functions']:,}", f"{r['seconds']:.1f}",
+         f"{_solve_memory(r) / 2**30:.3f} GiB", f"{r['held'] / 2**30:.3f} GiB")
         for r in runs
     ]  # fmt: skip
-    return table(("cells", "functions", "CPU s", "of the process", "traced"), rows)
+    return table(("cells", "functions", "CPU s", "memory of the process", "traced memory"), rows)
 
 
-def _taken(run: Run) -> float:
-    """What the process had at most, without what it has when everything is imported."""
+def _solve_memory(run: Run) -> float:
+    """Return the peak memory of the process minus its memory after all imports."""
     return float(run["bytes"] - run["empty"])
 
 
@@ -105,11 +106,11 @@ def blanks(found: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, str]
         "from_cells": f"{small['cells']:,}",
         "to_cells": f"{large['cells']:,}",
         "ratio": f"{large['seconds'] / small['seconds']:.1f}",
-        "ratio_bytes": f"{_taken(large) / _taken(small):.2f}",
+        "ratio_bytes": f"{_solve_memory(large) / _solve_memory(small):.2f}",
         "ratio_held": f"{large['held'] / small['held']:.2f}",
         "first_cells": f"{first['cells']:,}",
         "first_ratio": f"{small['seconds'] / first['seconds']:.1f}",
-        "first_bytes": f"{_taken(small) / _taken(first):.2f}",
+        "first_bytes": f"{_solve_memory(small) / _solve_memory(first):.2f}",
         "first_held": f"{small['held'] / first['held']:.2f}",
         "table_shared": _shared(costs["shared"]),
     }

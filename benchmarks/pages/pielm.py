@@ -16,7 +16,7 @@ Data = dict[str, Any]
 Choice = tuple[str, str]
 _SHOWN = 10
 _NEAR = 5.0
-"""Within this factor a figure counts as found."""
+"""Factor within which an error counts as equal to that of the paper."""
 
 
 def read() -> Data:
@@ -29,32 +29,28 @@ def printed(case: str) -> float:
 
 
 def distance(data: Data, case: str, choice: Choice) -> float:
-    """The factor between our maximum error and the paper's, at least 1."""
+    """Return the factor (at least 1) between the maximum errors here and in the paper."""
     scale, solver = choice
     ours = data[case][scale][solver][0]
     return math.inf if not 0 < ours < math.inf else math.exp(abs(math.log(ours / printed(case))))
 
 
 def choices(data: Data) -> list[Choice]:
-    """The settings that were tried on every case."""
+    """Return the settings that were tried on every case."""
     scales = [pielm_range.label(s) for s in (*pielm_range.SCALES, *pielm_range.WIDE)]
     solvers = list(pielm_range.solvers())
     pairs = [(a, b) for a in scales for b in solvers]
     return [(a, b) for a, b in pairs if all(b in data.get(c, {}).get(a, {}) for c in LINEAR)]
 
 
-def farthest(data: Data, choice: Choice) -> float:
+def largest_distance(data: Data, choice: Choice) -> float:
     return max(distance(data, c, choice) for c in LINEAR)
-
-
-def told(choice: Choice) -> list[str]:
-    return [choice[0], choice[1]]
 
 
 def blanks(data: Data, found: Sequence[Summary]) -> dict[str, str]:
     cells = Cells(found)
     ours = cells.each("pielm", LINEAR, error)
-    ranked = sorted(choices(data), key=lambda one: farthest(data, one))
+    ranked = sorted(choices(data), key=lambda one: largest_distance(data, one))
     best = ranked[0]
     most = [printed(c) for c in LINEAR if c != "TC-7"]
     return {
@@ -67,7 +63,7 @@ def blanks(data: Data, found: Sequence[Summary]) -> dict[str, str]:
         "solvers": f"{len(pielm_range.solvers())}",
         "best_scale": best[0],
         "best_solver": best[1],
-        "best_factor": plain(farthest(data, best)),
+        "best_factor": plain(largest_distance(data, best)),
         "nearest": _nearest(data, ranked[:_SHOWN]),
         "cases": _cases(data, ranked),
         "wide": names([f"{s:g}" for s in pielm_range.WIDE]),
@@ -78,7 +74,7 @@ def blanks(data: Data, found: Sequence[Summary]) -> dict[str, str]:
 
 
 def _common(data: Data) -> dict[str, str]:
-    """The R with which plain gelsd is near the paper on the most cases, and what the others want."""
+    """Return the R with which plain gelsd is near the paper on most cases, and the best R of the others."""
     scales = [f"{s:g}" for s in (*pielm_range.SCALES, *pielm_range.WIDE) if s is not None]
 
     def near(scale: str) -> list[str]:
@@ -91,8 +87,8 @@ def _common(data: Data) -> dict[str, str]:
         if case not in cases:
             best = min(scales, key=lambda s, c=case: distance(data, c, (s, "gelsd")))  # type: ignore[misc]
             factor = distance(data, case, (best, "gelsd"))
-            others.append(f"{case} wants R = {best} (a factor of {plain(factor)})")
-    # The R below it that is best on those cases together.
+            others.append(f"{case} needs R = {best} (a factor of {plain(factor)})")
+    # The best smaller R for these cases together.
     lower = min(
         (s for s in scales if float(s) < float(common)),
         key=lambda s: max(data[c][s]["gelsd"][0] for c in cases),
@@ -109,11 +105,11 @@ def _common(data: Data) -> dict[str, str]:
 
 def _nearest(data: Data, ranked: Sequence[Choice]) -> str:
     rows = [
-        [*told(one), *(sci(data[c][one[0]][one[1]][0]) for c in LINEAR), plain(farthest(data, one))]
+        [*one, *(sci(data[c][one[0]][one[1]][0]) for c in LINEAR), plain(largest_distance(data, one))]
         for one in ranked
     ]
     paper = ["", "*the paper*", *(f"*{sci(printed(c))}*" for c in LINEAR), ""]
-    return table(["R", "solved by", *LINEAR, "largest factor"], [*rows, paper])
+    return table(["R", "solver", *LINEAR, "largest factor"], [*rows, paper])
 
 
 def _cases(data: Data, ranked: Sequence[Choice]) -> str:
@@ -133,7 +129,7 @@ def _cases(data: Data, ranked: Sequence[Choice]) -> str:
                 plain(distance(data, case, double)),
             ]
         )
-    return table(["case", "paper", "nearest", "nearest by gelsd", "its factor"], rows)
+    return table(["case", "paper", "nearest", "nearest with gelsd", "factor"], rows)
 
 
 def text(found: Sequence[Summary]) -> str:

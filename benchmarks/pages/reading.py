@@ -1,4 +1,4 @@
-"""docs/benchmarks/reading.md: what the stored runs of the comparison say, also against us."""
+"""docs/benchmarks/reading.md: discussion of the stored runs of the comparison."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ LINEAR = paper_tables.TABLE_2
 LINE = ("TC-1", "TC-2", "TC-3")
 CURVES = (*LINE, "TC-9", "TC-10")
 PLANE = tuple(c for c in ALL if c not in CURVES)
-_DIGIT = 10.0
-_LOOSE, _TIGHT = "tol=0.01", "tol=1e-10"
-"""Settings of pibls, as they are called in the stored runs."""
+_FACTOR_OF_TEN = 10.0
+_LARGE_TOL, _DEFAULT_TOL = "tol=0.01", "tol=1e-10"
+"""Names of settings of pibls in the stored runs."""
 
 
-TRACKER = {"TC-2": 12.0, "TC-3": 33.0}
-"""Factors between two machines, as an audit on another machine reported them (issue 26, item 2)."""
+OTHER_MACHINE = {"TC-2": 12.0, "TC-3": 33.0}
+"""Factors between two machines, reported by an audit (issue 26, item 2)."""
 
 
 class Cells:
-    """The cells of the tables: ``cells("pibls", "TC-5")``."""
+    """Cells of the tables: ``cells("pibls", "TC-5")``."""
 
     def __init__(self, found: Sequence[Summary]) -> None:
         self.found = found
@@ -50,7 +50,7 @@ def error(cell: Summary) -> float:
 
 
 def on_grid(cell: Summary) -> float:
-    """The maximum error where the paper measures it: on a grid that includes the boundary."""
+    """Return the maximum error on a grid that includes the boundary, as in the paper."""
     return cell.grid_max_error if cell.has_grid else cell.max_error
 
 
@@ -71,7 +71,7 @@ def largest(values: Mapping[str, float]) -> str:
 
 
 def digits(values: Mapping[str, float]) -> str:
-    """Factors as decimal digits."""
+    """Return the range of factors in powers of ten."""
     logs = [math.log10(v) for v in values.values()]
     return f"{min(logs):.1f} to {max(logs):.1f}"
 
@@ -81,7 +81,7 @@ def milliseconds(values: Mapping[str, float]) -> str:
 
 
 def fastest(cells: Cells, case: str) -> str:
-    """The system with the shortest time, compilation apart, among those of our tables."""
+    """Return the system with the shortest time, without compilation."""
     times = {s: cells(s, case).seconds for s in peers.MODULES if cells.has(s, case)}
     return min(times, key=lambda s: times[s])
 
@@ -101,16 +101,16 @@ def speed_table(cells: Cells) -> str:
         "case",
         "PIBLS, s",
         "PINN #1 / PIBLS",
-        "paper's",
+        "in the paper",
         "PINN #2 / PIBLS",
-        "paper's",
+        "in the paper",
         "PINN #1 / pibls",
     ]
     return table(header, rows)
 
 
 def grid_table(cells: Cells) -> str:
-    """PIBLS as published and pibls on points inside and on the grid, beside the paper's error."""
+    """Return errors of PIBLS as published and of pibls at interior points, on the grid and in the paper."""
     rows = []
     for case in ALL:
         published, mine = cells("pibls-published", case), cells("pibls", case)
@@ -123,20 +123,20 @@ def grid_table(cells: Cells) -> str:
             )
             row += [sci(cell.max_error, 1), *grid]
         rows.append([*row, published.runs[0]["versions"]["pibls"]])
-    header = ["case", "paper", "published, inside", "grid", "grid, worst seed", "`pibls`, inside", "grid",
-              "grid, worst seed", "core"]  # fmt: skip
+    header = ["case", "paper", "published, interior", "grid", "grid, worst seed", "`pibls`, interior", "grid",
+              "grid, worst seed", "version"]  # fmt: skip
     return table(header, rows)
 
 
 def _rounding() -> dict[str, str]:
-    """Largest over smallest error of one seed, and of the median, over the BLAS kernels."""
+    """Return the largest over the smallest error over the BLAS kernels, of one seed and of the median."""
     stored = rounding.read()
     each = {c: max(max(e) / min(e) for e in zip(*kernels.values())) for c, kernels in stored.items()}
     middle = {c: max(m) / min(m) for c, k in stored.items() for m in [[median(e) for e in k.values()]]}
     return {
         "kernels": word(max(len(k) for k in stored.values())),
-        "tracker_median": plain(TRACKER["TC-2"]),
-        "tracker_seed": plain(TRACKER["TC-3"]),
+        "tracker_median": plain(OTHER_MACHINE["TC-2"]),
+        "tracker_seed": plain(OTHER_MACHINE["TC-3"]),
         "rounding_median": with_cases(dict(sorted(middle.items(), key=lambda i: -i[1])[:2])),
         "rounding_median_range": span(middle.values()),
         "rounding_seed": with_cases(dict(sorted(each.items(), key=lambda i: -i[1])[:2])),
@@ -145,7 +145,7 @@ def _rounding() -> dict[str, str]:
 
 
 def tolerance_table(cells: Cells) -> str:
-    """Algorithm 2 with our tolerances and with those of the authors' code."""
+    """Return the table of Algorithm 2 with our tolerances and with those of the authors' code."""
     rows = []
     for case, kinds in tolerances.read().items():
         pinn = cells("pinn1", case).seconds
@@ -162,7 +162,7 @@ def tolerance_table(cells: Cells) -> str:
                     sci(max(r["grid_max_error"] for r in runs), 1),
                     sci(paper("PIBLS", case)[0], 1),
                     plain(pinn / t),
-                    "holds" if pinn / t >= _DIGIT else "**fails**",
+                    "yes" if pinn / t >= _FACTOR_OF_TEN else "**no**",
                     f"{len(runs)}",
                 ]
             )
@@ -170,19 +170,19 @@ def tolerance_table(cells: Cells) -> str:
         "case",
         "tolerances",
         "seconds",
-        "paper's",
+        "in the paper",
         "max error, grid",
         "worst seed",
-        "paper's",
+        "in the paper",
         "PINN #1 / PIBLS",
-        "ten times faster?",
+        "ten times faster",
         "seeds",
     ]
     return table(header, rows)
 
 
 def blanks(found: Sequence[Summary]) -> dict[str, str]:
-    """Every number and list of cases in the text."""
+    """Return all numbers and lists of cases of the template."""
     cells = Cells(found)
     return {
         **_published(cells),
@@ -220,7 +220,7 @@ def _published(cells: Cells) -> dict[str, str]:
 
 
 def _gap(cells: Cells) -> dict[str, str]:
-    """Orders of magnitude between the errors of PINN #1 and of PIBLS as published, here and in the paper."""
+    """Return the orders of magnitude between the errors of PINN #1 and PIBLS, here and in the paper."""
     errors = quotient(cells.each("pinn1", ALL, error), cells.each("pibls-published", ALL, error))
     here = {c: math.log10(v) for c, v in errors.items()}
     said = {c: math.log10(paper("PINN #1", c)[0] / paper("PIBLS", c)[0]) for c in ALL}
@@ -249,19 +249,19 @@ def _pinns(cells: Cells) -> dict[str, str]:
         "pinn1_seconds": span(cells.each("pinn1", most, seconds).values()),
         "pinn1_tc9": plain(cells("pinn1", "TC-9").max_error),
         "pinn2_full_cases": names(whole),
-        "pinn2_gains": f"{min(gain.values()):.1f} to {max(gain.values()):.1f} digits",
+        "pinn2_gains": f"{min(gain.values()):.1f} to {max(gain.values()):.1f} orders of magnitude",
         "pinn2_minutes": span(cells("pinn2", c).seconds / 60 for c in whole),
         "pinn2_capped_better": _capped_better(cells, whole),
         "pinn_cells": f"{len(both)}",
         "pinn_better": f"{sum(v < 1 for v in both.values())}",
         "paper_tc11": names([plain(paper(p, "TC-11")[0]) for p in ("PINN #1", "PINN #2")]),
         "ours_tc11": names([sci(cells(s, "TC-11").max_error) for s in ("pinn1", "pinn2")]),
-        "caps": span(capped) if capped else "no limit, so there are none; they had no",
+        "caps": span(capped) if capped else "no",
     }
 
 
 def _capped_better(cells: Cells, whole: Sequence[str]) -> str:
-    """Where a run that was cut short, with its learning rate still high, ended lower than the whole one."""
+    """Return the cases where a run with a time limit ended with a smaller error than the full one."""
     lower = {
         s.case: s.max_error
         for s in cells.found
@@ -270,15 +270,15 @@ def _capped_better(cells: Cells, whole: Sequence[str]) -> str:
         and s.capped
         and s.max_error < cells("pinn2", s.case).max_error
     }
-    told = [f"{sci(v)} on {c} (whole {sci(cells('pinn2', c).max_error)})" for c, v in lower.items()]
-    return f"a capped one ended at {names(told)}" if told else "but no capped one was better"
+    texts = [f"{sci(v)} on {c} (full run: {sci(cells('pinn2', c).max_error)})" for c, v in lower.items()]
+    return f"runs with a time limit reached {names(texts)}" if texts else "but no shorter run was better"
 
 
 def _ours(cells: Cells) -> dict[str, str]:
     errors = cells.each("pibls", ALL, error)
     gain = quotient(cells.each("pibls-published", ALL, seconds), cells.each("pibls", ALL, seconds))
     accuracy = quotient(cells.each("pibls-published", ALL, error), errors)
-    better = {c: v for c, v in accuracy.items() if v >= _DIGIT}
+    better = {c: v for c, v in accuracy.items() if v >= _FACTOR_OF_TEN}
     high = dict(sorted(gain.items(), key=lambda item: -item[1])[:2])
     return {
         "pibls_errors": span(errors.values(), "sci"),
@@ -286,28 +286,28 @@ def _ours(cells: Cells) -> dict[str, str]:
         "pibls_ms": milliseconds(cells.each("pibls", ALL, seconds)),
         "pibls_gain": span(gain.values()),
         "pibls_gain_high": with_cases(high),
-        "pibls_least": word(round(_DIGIT)),
+        "pibls_least": word(round(_FACTOR_OF_TEN)),
         "pibls_digits_cases": names(list(better)),
         "pibls_digits": digits(better),
         "paper_below_pibls": names([c for c in ALL if paper("PIBLS", c)[0] < on_grid(cells("pibls", c))]),
         "pibls_date": max(r["date"] for c in ALL for r in cells("pibls", c).finished)[:10],
-        **_loose(cells),
+        **_large_tolerance(cells),
     }
 
 
-def _loose(cells: Cells) -> dict[str, str]:
-    """The time at the loosest tolerance next to that at pibls' default one."""
+def _large_tolerance(cells: Cells) -> dict[str, str]:
+    """Return the time at the largest tolerance relative to that at the default one."""
     times = {(s.setting, s.case): s.seconds for s in cells.found if s.system == "pibls" and s.finished}
-    share = [times[_LOOSE, c] / times[_TIGHT, c] for c in ALL]
+    share = [times[_LARGE_TOL, c] / times[_DEFAULT_TOL, c] for c in ALL]
     return {
-        "loose": sci(float(_LOOSE.partition("=")[2])),
-        "tight": sci(float(_TIGHT.partition("=")[2])),
+        "loose": sci(float(_LARGE_TOL.partition("=")[2])),
+        "tight": sci(float(_DEFAULT_TOL.partition("=")[2])),
         "loose_gain": span(share),
     }
 
 
 def tolerance_speed(cells: Cells, kind: str) -> dict[str, float]:
-    """PINN #1 / PIBLS in seconds, with one set of tolerances."""
+    """Return the ratio of times PINN #1 / PIBLS with one set of tolerances."""
     stored = tolerances.read()
     return {c: cells("pinn1", c).seconds / median(r["seconds"] for r in k[kind]) for c, k in stored.items()}
 
@@ -315,17 +315,17 @@ def tolerance_speed(cells: Cells, kind: str) -> dict[str, float]:
 def _speed(cells: Cells) -> dict[str, str]:
     published = cells.each("pibls-published", ALL, seconds)
     first = quotient(cells.each("pinn1", ALL, seconds), published)
-    fails = {c: v for c, v in first.items() if v < _DIGIT}
+    fails = {c: v for c, v in first.items() if v < _FACTOR_OF_TEN}
     printed = {c: paper("PINN #1", c)[2] / paper("PIBLS", c)[2] for c in ALL}
     strict, loose = tolerance_speed(cells, "ours"), tolerance_speed(cells, "authors")
     return {
         "tolerance_table": tolerance_table(cells),
-        "tolerance_holds": names([c for c, v in loose.items() if v >= _DIGIT > strict[c]]),
-        "tolerance_fails": with_cases({c: v for c, v in loose.items() if v < _DIGIT}),
+        "tolerance_holds": names([c for c, v in loose.items() if v >= _FACTOR_OF_TEN > strict[c]]),
+        "tolerance_fails": with_cases({c: v for c, v in loose.items() if v < _FACTOR_OF_TEN}),
         "tolerance_date": max(r["date"] for k in tolerances.read().values() for r in k["ours"])[:10],
         "speed_table": speed_table(cells),
         "speed_holds": f"{word(len(first) - len(fails))} cases "
-        f"({span(v for v in first.values() if v >= _DIGIT)} times)",
+        f"({span(v for v in first.values() if v >= _FACTOR_OF_TEN)} times)",
         "speed_fails_factors": with_cases(fails),
         "published_slow": names([plain(published[c]) for c in fails]),
         "speed_paper_low": plain(min(printed.values())),
@@ -382,7 +382,7 @@ def _peers(cells: Cells) -> dict[str, str]:
         "pypielm_digits": digits(behind),
         "pyrfm_digits": digits(pyrfm),
         "pyrfm_limit": word(2),
-        "pyrfm_near": names([c for c, v in pyrfm.items() if v < _DIGIT**2]),
+        "pyrfm_near": names([c for c, v in pyrfm.items() if v < _FACTOR_OF_TEN**2]),
         "pyrfm_times": span(quotient(cells.each("pyrfm", ALL, seconds), mine).values()),
     }
 

@@ -1,4 +1,4 @@
-"""The table in README.md, between its marks, from the stored runs; the rest of the file stays."""
+"""The generated table of README.md, from stored runs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from benchmarks.sensitivity import curve, median
 
 NEAR = 10.0
 _FITTED = 0.3
-"""Widths and numbers of points above this share of the published ones are fitted."""
+"""Fraction of the published widths and numbers of points above which exponents are fitted."""
 
 Data = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ def at(values: Mapping[float, float], where: float) -> float:
 
 
 def enough(errors: Mapping[float, float]) -> float:
-    """From where on every error is within a factor of the smallest."""
+    """Return the value from which on all errors are within a factor NEAR of the smallest."""
     least = min(errors.values())
     good = [v for v, e in sorted(errors.items()) if e <= NEAR * least]
     bad = [v for v, e in errors.items() if e > NEAR * least]
@@ -42,7 +42,7 @@ def enough(errors: Mapping[float, float]) -> float:
 
 
 def between(errors: Mapping[float, float]) -> str:
-    """The values next to the best one with an error within a factor of it."""
+    """Return the range of values around the best one with an error within a factor NEAR, as text."""
     order = sorted(errors)
     best = min(errors, key=lambda v: errors[v])
     low = high = order.index(best)
@@ -51,40 +51,40 @@ def between(errors: Mapping[float, float]) -> str:
     while high < len(order) - 1 and errors[order[high + 1]] <= NEAR * errors[best]:
         high += 1
     if low == high:
-        return f"at {order[low]:g} alone among the values that were tried"
-    return f"between {order[low]:g} and {order[high]:g}"
+        return f"at R = {order[low]:g} only"
+    return f"for R from {order[low]:g} to {order[high]:g}"
 
 
 def exponent(seconds: Mapping[float, float], least: float) -> tuple[float, float, float]:
-    """p of seconds ~ N^p from a value on, and the range fitted."""
+    """Return p of seconds ~ N^p for N ≥ ``least``, and the fitted range."""
     keep = sorted(v for v in seconds if v >= least)
     p = float(np.polyfit(np.log(keep), np.log([seconds[v] for v in keep]), 1)[0])
     return p, keep[0], keep[-1]
 
 
 def counts(found: Data, sweeps: str) -> str:
-    """How many seeds: one number, or from the fewest to the most."""
+    """Return the number of seeds, or its range, as text."""
     each = sorted({len(runs) for p in found[sweeps].values() for runs in p.values()})
     return f"{each[0]}" if len(each) == 1 else f"{each[0]} to {each[-1]}"
 
 
 def _missing(found: Data) -> str:
-    """Which values Algorithm 2 has not been run at."""
+    """Return a sentence on values without runs of Algorithm 2."""
     wanted = sensitivity.VALUES["TC-9"]
     absent = {
         p: [f"{v:g}" for v in values if f"{v:g}" not in found["sweeps"].get(p, {})]
         for p, values in wanted.items()
     }
-    told = [f"{p} {names(values)}" for p, values in absent.items() if values]
-    return f" Not run by Algorithm 2: {'; '.join(told)}." if told else ""
+    texts = [f"{p} {names(values)}" for p, values in absent.items() if values]
+    return f" Not run by Algorithm 2: {'; '.join(texts)}." if texts else ""
 
 
 def _case(found: Data, tag: str) -> dict[str, str]:
-    """What is said in the same words of both cases."""
+    """Return the blanks that both cases have."""
     published, auto = found["published"], median(found["automatic"])
     nodes, seconds = medians(found, "nodes", "max"), medians(found, "nodes", "seconds")
     points, scale = medians(found, "points", "max"), medians(found, "scale", "max")
-    # Algorithm 2 takes now more and now fewer steps: over the whole range that matters less.
+    # The number of steps of Algorithm 2 varies, which matters less over the whole range.
     least = 0.0 if "gauss-newton" in found else _FITTED * published["nodes"]
     p, low, high = exponent(seconds, least)
     return {
@@ -141,7 +141,7 @@ def blanks(data: Data, widths: Sequence[Any]) -> dict[str, str]:
 
 
 def _gauss(found: Data) -> dict[str, str]:
-    """One descent of Gauss-Newton: the same number of steps nearly everywhere."""
+    """Return the blanks of Gauss-Newton, whose number of steps is nearly constant."""
     seconds = medians(found, "nodes", "seconds", "gauss-newton")
     p, low, _ = exponent(seconds, _FITTED * found["published"]["nodes"])
     both = medians(found, "scale", "max")

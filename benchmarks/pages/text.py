@@ -1,4 +1,4 @@
-"""{{name}} → value: filling a text, and numbers as they are written in it."""
+"""Templates with blanks {{name}}, and formatting of numbers and lists in sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 _LARGE = 1e6
-"""Factors above this are written with an exponent."""
+"""Value above which a factor is written with an exponent."""
 _BLANK = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _FREE = re.compile(
     r"""TC-\d+ | PINN\ \#\d | (?:Algorithm|Table|Figure|Definition|Assumption|Lemma|Theorem)\ \d | L2\b
@@ -24,7 +24,7 @@ def template(name: str) -> str:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """The text with every blank filled; one that has no value is an error, and so is a value unused."""
+    """Fill all blanks of a text; raises KeyError for blanks without value and unused values."""
     wanted = set(_BLANK.findall(text))
     if wanted != set(values):
         missing, unused = sorted(wanted - set(values)), sorted(set(values) - wanted)
@@ -33,16 +33,16 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def wrapped(text: str, width: int = 110) -> str:
-    """Paragraphs and lists broken anew after filling; tables, headings, formulas and code stay."""
+    """Wrap paragraphs and lists after filling; leave tables, headings, formulas and code unchanged."""
     blocks, fenced = [], False
     for block in text.split("\n\n"):
         keep = fenced or re.match(r"\s*(\||#|```|\$\$|<|!\[)", block) is not None
         fenced ^= block.count("```") % 2 == 1
-        blocks.append(block if keep else _broken(block, width))
+        blocks.append(block if keep else _rewrap(block, width))
     return "\n\n".join(blocks).rstrip() + "\n"
 
 
-def _broken(block: str, width: int) -> str:
+def _rewrap(block: str, width: int) -> str:
     items = re.split(r"\n(?=- |\d+\. )", block.strip("\n"))
     lines = []
     for item in items:
@@ -60,35 +60,35 @@ def _broken(block: str, width: int) -> str:
 
 
 def typed_numbers(text: str) -> list[str]:
-    """Numbers that stand in a text outside of blanks, names, code, formulas and links."""
+    """Return the numbers in a text outside of blanks, names, code, formulas and links."""
     return re.findall(r"\d[\d.,eE+-]*", _FREE.sub(" ", _BLANK.sub(" ", text)))
 
 
 def sci(value: float, digits: int = 0) -> str:
-    """2e-15."""
+    """Return a number in scientific notation: 2e-15."""
     return f"{value:.{digits}e}" if math.isfinite(value) else "no solution"
 
 
 def plain(value: float, digits: int = 2) -> str:
-    """Two significant digits, without an exponent: 0.16, 2.9, 18, 1,900."""
+    """Return a number with two significant digits and no exponent: 0.16, 2.9, 18, 1,900."""
     if value >= 10.0 ** (digits - 1):
         return f"{round(value, digits - 1 - math.floor(math.log10(value))):,.0f}"
     return f"{float(f'{value:.{digits}g}'):g}"
 
 
 def span(values: Iterable[float], say: str = "plain", digits: int | None = None) -> str:
-    """From the smallest to the largest: 2.9 to 18; one number where both read alike."""
+    """Return a range, "2.9 to 18", or one number if both ends are formatted alike."""
     numbers = sorted(values)
 
-    def told(value: float) -> str:
+    def formatted(value: float) -> str:
         return sci(value, digits or 0) if say == "sci" else plain(value, digits or 2)
 
-    low, high = told(numbers[0]), told(numbers[-1])
+    low, high = formatted(numbers[0]), formatted(numbers[-1])
     return low if low == high else f"{low} to {high}"
 
 
 def names(cases: Sequence[str], none: str = "none") -> str:
-    """TC-1, TC-3 and TC-10."""
+    """Return a list in words: "TC-1, TC-3 and TC-10"."""
     if not cases:
         return none
     *first, last = cases
@@ -96,17 +96,17 @@ def names(cases: Sequence[str], none: str = "none") -> str:
 
 
 def with_cases(values: Mapping[str, float], say: str = "factor") -> str:
-    """2.9× on TC-9 and 6.5× on TC-10, the smallest first."""
+    """Return "2.9× on TC-9 and 6.5× on TC-10", in increasing order."""
 
-    def told(value: float) -> str:
+    def formatted(value: float) -> str:
         if say == "sci":
             return sci(value)
         return f"{plain(value) if value < _LARGE else sci(value)}×"
 
-    return names([f"{told(v)} on {k}" for k, v in sorted(values.items(), key=lambda item: item[1])])
+    return names([f"{formatted(v)} on {k}" for k, v in sorted(values.items(), key=lambda item: item[1])])
 
 
 def word(number: int) -> str:
-    """Three, for small numbers that stand in a sentence."""
-    few = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
-    return few[number] if number < len(few) else f"{number}"
+    """Return a small number as word: "three"."""
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
+    return words[number] if number < len(words) else f"{number}"

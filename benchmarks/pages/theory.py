@@ -41,7 +41,7 @@ def blanks(data: Data, rates: Data) -> dict[str, str]:
 
 
 def _share(data: Data, maps: Mapping[str, Any], activation: str) -> str:
-    """The immersion constant at the largest width over √λ, for each dimension."""
+    """Return the immersion constant at the largest width relative to √λ, over the dimensions."""
     shares = [
         100 * float(np.median(runs[-1, :, 0])) / data["maps"][name]["population"]
         for name, runs in maps.items()

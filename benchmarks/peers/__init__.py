@@ -1,4 +1,4 @@
-"""One adapter per system; each is imported only when its system is asked for."""
+"""Adapters of the compared systems, one per system, imported on demand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 
 from benchmarks.peers.adapter import Adapter
 
-# The order of the tables.
+# In the order of the tables.
 MODULES = {
     "pinn1": "deepxde_pinn:PINN1",
     "pinn2": "deepxde_pinn:PINN2",
@@ -22,13 +22,13 @@ MODULES = {
     "tfc": "tfc_peer:TFC",
     "pyrfm": "pyrfm_peer:PyRFM",
     "pypielm": "pypielm_peer:PyPIELM",
-    "pibls-published": "pibls_itself:PublishedSettings",
-    "pibls": "pibls_itself:ZeroSettings",
+    "pibls-published": "pibls_peer:PublishedSettings",
+    "pibls": "pibls_peer:ZeroSettings",
 }
 
 
 def adapter(name: str) -> Adapter:
-    """The adapter of that name."""
+    """Return the adapter of a system."""
     module, _, attribute = MODULES[name].partition(":")
     found: Adapter = getattr(import_module(f"benchmarks.peers.{module}"), attribute)()
     return found

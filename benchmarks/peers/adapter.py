@@ -1,4 +1,4 @@
-"""What the harness asks of a system: its settings for a case, and one run of one of them."""
+"""Interface of a compared system: its settings for a case, and one run of a setting."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ SEEDS = (0, 1, 2, 3, 4)
 
 
 class CannotError(Exception):
-    """The system cannot express the case; the message is what the table's cell says."""
+    """The system cannot express the case; the message is shown in the table."""
 
 
 @dataclass(frozen=True)
 class Setting:
     """One configuration of a system for one case.
 
-    ``label`` names it within the system and case ("P2, 150 × 150"); ``values`` are JSON-able and say
-    everything that was chosen; the setting with ``table`` is the one that the tables show, the others
-    are further points of the work-precision diagram; ``slow`` ones run only in the full benchmark.
+    ``label`` identifies it within system and case ("P2, 150 × 150"); ``values`` has all choices, for JSON;
+    the tables show the setting with ``table``, the others are further points of the work-precision diagram;
+    ``slow`` settings run only in the full benchmark.
     """
 
     label: str
@@ -35,8 +35,8 @@ class Setting:
 
 @dataclass(frozen=True)
 class Task:
-    """One run that is wanted: ``points`` (N, d) is where the solution is compared with the exact one,
-    ``scratch`` an existing folder of this run's own for checkpoints."""
+    """One run to do: ``points`` (N, d) are those of the comparison with the exact solution, ``scratch`` is a
+    folder for checkpoints of this run."""
 
     case: Case
     setting: Setting
@@ -48,12 +48,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave.
+    """Result of a run.
 
-    ``values`` (N,) at the task's points; ``seconds`` from the problem to a solution that can be
-    evaluated, imports and ``compile_seconds`` (once per form: JIT, code generation) not included;
-    ``facts`` are further things measured (unknowns, steps, iterations); ``note`` a sentence for the
-    reader; ``capped`` says that the run was ended by its time cap.
+    ``values`` (N,) at the points of the task; ``seconds`` from the problem to a solution that can be
+    evaluated, without imports and ``compile_seconds`` (once per form: JIT, code generation); ``facts`` are
+    further measured values (unknowns, steps, iterations); ``note`` is a sentence for the report; ``capped``:
+    the run was ended by its time limit.
     """
 
     values: Array
@@ -68,31 +68,31 @@ class Adapter(Protocol):
     """A system of the comparison."""
 
     name: str
-    """As on the command line and in file names: "pinn1"."""
+    """Name on the command line and in file names: "pinn1"."""
     title: str
-    """As in the tables: "PINN #1"."""
+    """Title in the tables: "PINN #1"."""
     packages: Sequence[str]
-    """Import names that must be there, for the check and for the recorded versions."""
+    """Import names of required packages; their versions are recorded."""
     install: str
-    """How to get them, one line."""
+    """How to install them, one line."""
     fairness: str
-    """What was done to make it good, and what was left as published."""
+    """What was tuned in favour of the system, and what was left as published."""
 
     def missing(self) -> str | None:
-        """What is absent on this machine, in a word; None if it can run."""
+        """Return what is missing on this machine; None if the system can run."""
 
     def settings(self, case: Case) -> list[Setting]:
-        """The configurations to run; raises `CannotError`.
+        """Return the configurations to run; raises `CannotError`.
 
-        One of them with ``table``, or two, where a capped one stands in for one that takes hours.
+        One of them has ``table``, or two if a capped one replaces one that takes hours.
         """
 
     def run(self, task: Task) -> Outcome:
-        """One run."""
+        """Do one run."""
 
 
 def absent(packages: Sequence[str]) -> str | None:
-    """The first of the packages that cannot be found, without importing any of them."""
+    """Return a message for the first package that is not installed, without importing any; else None."""
     from importlib.util import find_spec
 
     for name in packages:

@@ -1,4 +1,4 @@
-r"""PINN: u = a tanh network, trained until Σ mean r² is small. DeepXDE on PyTorch, two sizes."""
+r"""Physics-informed neural networks of two sizes: tanh networks, min Σ mean r², by DeepXDE on PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PACKAGES = ("deepxde", "torch", "pibls")
 _INSTALL = 'pip install "deepxde>=1.12" torch (the CPU build of torch is enough)'
 _CAPS = {**dict.fromkeys(("TC-2", "TC-4", "TC-5", "TC-6"), 300.0), "TC-11": 120.0}
 _CAP = 240.0
-"""Seconds of training of a capped PINN #2; what the time on the machine allowed, not a choice per case."""
+"""Training time limit of a capped PINN #2 in seconds, set by the available machine time."""
 _LONGEST = 7200.0
 
 _FAIR = (
@@ -74,7 +74,7 @@ class PINN2:
         steps = {"adam_steps": 45_000, "lbfgs_steps": 5_000, "lbfgs_float": "float64"}
         full = _values(case, layers, cap_seconds=_LONGEST, **steps)
         capped = _values(case, layers, cap_seconds=_CAPS.get(case.name, _CAP), adam_share=2 / 3, **steps)
-        # The tables show a capped run only where the whole one has not ended yet.
+        # The tables show a capped run only if there is no complete one.
         return [
             Setting("full", full, table=True, slow=True),
             Setting("capped", capped, table=True, slow=True),
@@ -85,18 +85,18 @@ class PINN2:
 
 
 def matching(dimension: int, weights: int, depth: int = 3) -> list[int]:
-    """Layer sizes of the network with ``depth`` equal hidden layers and closest to so many weights."""
+    """Return the layer sizes with ``depth`` equal hidden layers and closest to this number of weights."""
     candidates = ([dimension, *[width] * depth, 1] for width in range(1, weights + 2))
     return min(candidates, key=lambda layers: abs(size(layers) - weights))
 
 
 def size(layers: list[int]) -> int:
-    """Σ (n_i + 1) n_{i+1}, weights and biases."""
+    """Return the number of weights and biases, Σ (n_i + 1) n_{i+1}."""
     return sum((a + 1) * b for a, b in pairwise(layers))
 
 
 def _values(case: Case, layers: list[int], **chosen: Any) -> dict[str, Any]:
-    """Everything that was chosen, with the defaults written out."""
+    """Return all choices, defaults included."""
     return {
         "layers": layers,
         "weights": size(layers),
@@ -118,7 +118,7 @@ def _slow(case: Case) -> bool:
 
 
 def _run(task: Task) -> Outcome:
-    # Only here are torch and DeepXDE needed.
-    from benchmarks.peers.deepxde_training import trained
+    # torch and DeepXDE are imported only here.
+    from benchmarks.peers.deepxde_training import train
 
-    return trained(task)
+    return train(task)

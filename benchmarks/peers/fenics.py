@@ -1,4 +1,4 @@
-"""Finite elements of order 1 and 2 in FEniCS, run under the system's Python by `fenics_program.py`."""
+"""Finite elements of order 1 and 2 by FEniCS, run with the system Python by `fenics_program.py`."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class _Order:
         cold = forms / "seconds"
         if not cold.exists():
             shutil.rmtree(forms, ignore_errors=True)
-        reply, u = ask(request, task, forms)
+        reply, u = run_program(request, task, forms)
         if not cold.exists():
             cold.write_text(repr(reply["compile_seconds"]))
         return Outcome(
@@ -115,21 +115,21 @@ class P2(_Order):
 
 
 def absence() -> str | None:
-    """What the system's Python lacks, found without importing dolfin."""
+    """Return what is missing in the system Python, without importing dolfin."""
     if not Path(PYTHON).exists():
         return f"the system's Python ({PYTHON}) is not there"
-    look = "import sys; from importlib.util import find_spec; sys.exit(find_spec('dolfin') is None)"
-    found = subprocess.run([PYTHON, "-c", look], env=_environment(), capture_output=True, check=False)
+    check = "import sys; from importlib.util import find_spec; sys.exit(find_spec('dolfin') is None)"
+    found = subprocess.run([PYTHON, "-c", check], env=_environment(), capture_output=True, check=False)
     return None if found.returncode == 0 else f"the package dolfin is not installed for {PYTHON}"
 
 
-def ask(request: dict[str, Any], task: Task, forms: Path) -> tuple[dict[str, Any], Any]:
-    """Let the program solve it; its timings and facts, and the values at the task's points."""
+def run_program(request: dict[str, Any], task: Task, forms: Path) -> tuple[dict[str, Any], Any]:
+    """Run the program; return its timings and facts, and the values at the points of the task."""
     forms.mkdir(parents=True, exist_ok=True)
     files = {name: str(task.scratch / name) for name in ("points.npy", "values.npy", "reply.json")}
     np.save(files["points.npy"], task.points)
-    question = task.scratch / "request.json"
-    question.write_text(
+    request_file = task.scratch / "request.json"
+    request_file.write_text(
         json.dumps(
             {
                 "request": request,
@@ -141,7 +141,7 @@ def ask(request: dict[str, Any], task: Task, forms: Path) -> tuple[dict[str, Any
     )
     threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), str(task.threads))
     done = subprocess.run(
-        [PYTHON, str(PROGRAM), str(question)],
+        [PYTHON, str(PROGRAM), str(request_file)],
         env={**_environment(), **threads, "DIJITSO_CACHE_DIR": str(forms)},
         capture_output=True,
         text=True,
@@ -155,10 +155,10 @@ def ask(request: dict[str, Any], task: Task, forms: Path) -> tuple[dict[str, Any
 
 
 def _environment() -> dict[str, str]:
-    """Ours without what leads the system's Python to another one's packages."""
+    """Return the environment without variables that point to packages of another Python."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON") and k != "VIRTUAL_ENV"}
 
 
 def _digest() -> str:
-    """Forms compiled for another version of the program are not taken for this one's."""
+    """Return a digest of the program, so that compiled forms of other versions are not reused."""
     return hashlib.sha256(PROGRAM.read_bytes() + EQUATIONS.read_bytes()).hexdigest()[:8]

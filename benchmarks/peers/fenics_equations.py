@@ -1,6 +1,6 @@
-"""The cases once more, for the system's Python: N[u] = N[u*] with sources and data derived from u* by SymPy.
+"""The cases for FEniCS: N[u] = N[u*], with sources and data derived from u* by SymPy.
 
-`fenics_program.py` imports this; nothing of pibls is here, since that Python does not have it.
+Imported by `fenics_program.py` in the system Python, which does not have pibls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pi = sp.pi
 
 @dataclass(frozen=True)
 class Equation:
-    """N[u] = N[u*] on a box in space, until the time ``end`` (0: steady)."""
+    """N[u] = N[u*] on a box in space, up to time ``end`` (0: steady)."""
 
     exact: Any
     operator: Callable[[Any], Any]
@@ -79,13 +79,13 @@ EQUATIONS = {
 
 
 def numbers(expression: Any, X: Any, at: float = 0.0) -> Any:
-    """The SymPy expression at the points X (N, d) and the time ``at``."""
+    """Evaluate a SymPy expression at the points X (N, d) and the time ``at``."""
     place = X[:, 0], X[:, 1] if X.shape[1] == 2 else 0.0, at
     return np.broadcast_to(_function(expression, in_forms=False)(*place), len(X))
 
 
 def symbol(expression: Any, mesh: Any, at: Any = 0.0) -> Any:
-    """The SymPy expression as one of UFL, compiled into the form."""
+    """Return a SymPy expression as UFL expression, compiled into the form."""
     if expression == 0:
         return df.Constant(0.0)
     place = df.SpatialCoordinate(mesh)
@@ -95,7 +95,7 @@ def symbol(expression: Any, mesh: Any, at: Any = 0.0) -> Any:
 
 @cache
 def _function(expression: Any, *, in_forms: bool) -> Callable[..., Any]:
-    """Kept, since a user would have written the formula by hand: SymPy's time is not FEniCS's."""
+    """Return a cached function of (x, y, t), so that the time of SymPy is not counted for FEniCS."""
     names = {"sin": df.sin, "cos": df.cos, "exp": df.exp}
     function: Callable[..., Any] = sp.lambdify(
         (x, y, t), expression, [names, "math"] if in_forms else "numpy"

@@ -2,10 +2,10 @@
 
 /usr/bin/python3 fenics_program.py request.json
 
-It runs under the system's Python, where Debian puts dolfin, and therefore imports nothing of pibls. The
-request names a case, the order k, the elements, the steps in time and a file of points; the reply is a file
-of values and one of timings. The source is part of the form, integrated with a rule of degree 2k + 4, so
-that quadrature is not the error.
+It runs with the system Python, where Debian installs dolfin, and therefore does not import pibls. The request
+has the case, the order k, the numbers of elements and time steps and a file of points; the reply is a file of
+values and one of timings. The source is part of the form and integrated with degree 2k + 4, so that the
+quadrature error is negligible.
 
 Weak forms (v the test function, D the derivative along the flow):
 
@@ -32,14 +32,14 @@ import dolfin as df
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-# The folder of this file is where Python looks first; the package around it needs pibls, which is not here.
+# Imported from the folder of this file: the benchmarks package needs pibls, which is not available.
 from fenics_equations import EQUATIONS, Equation, numbers, symbol  # type: ignore[import-not-found] # isort: skip
 
 
 @dataclass(frozen=True)
 class Request:
-    """``stages`` unknown levels per step: 1 is Crank-Nicolson, 2 is Lobatto IIIA of order 4. ``published``
-    takes the formulation that gives the paper's numbers in place of the better one."""
+    """Input of the program. ``stages`` per time step: 1 is Crank-Nicolson, 2 is Lobatto IIIA of order 4.
+    ``published`` selects the formulation that reproduces the paper in place of the more accurate one."""
 
     case: str
     order: int
@@ -51,7 +51,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Result:
-    """Coefficients (levels, unknowns) at the times (levels,), and what was measured on the way."""
+    """Coefficients (levels, unknowns) at the times (levels,), and further measured values."""
 
     space: Any
     times: Any
@@ -59,14 +59,14 @@ class Result:
     facts: dict[str, Any]
 
 
-# Lobatto IIIA: the rows of the unknown levels; the first column belongs to the old level.
+# Lobatto IIIA: one row per unknown level; the first column belongs to the old level.
 _LOBATTO = {1: [[1 / 2, 1 / 2]], 2: [[5 / 24, 1 / 3, -1 / 24], [1 / 6, 2 / 3, 1 / 6]]}
 _LEVELS = {1: [1.0], 2: [0.5, 1.0]}
 
 
 # ----------------------------------------------------------------------------------------- mesh and data
 def mesh_of(equation: Equation, n: int) -> Any:
-    """n elements on an interval, n × n squares cut by their right diagonal on a rectangle."""
+    """Return n elements on an interval, or n × n squares split along the right diagonal on a rectangle."""
     if len(equation.box) == 1:
         return df.IntervalMesh(n, *equation.box[0])
     (a, b), (c, d) = equation.box
@@ -74,7 +74,7 @@ def mesh_of(equation: Equation, n: int) -> Any:
 
 
 class _Periodic(df.SubDomain):
-    """The right end is the left end."""
+    """Identifies the right end with the left end."""
 
     def __init__(self, a: float, b: float) -> None:
         super().__init__()
@@ -93,8 +93,7 @@ class _Left(df.SubDomain):
 
 
 def source_of(equation: Equation, request: Request, mesh: Any) -> Any:
-    """f in the form itself; for the published numbers its interpolant in the elements, as with `Expression`
-    of that degree."""
+    """Return f as part of the form; for the published numbers its interpolant in the elements."""
     if not request.published:
         return symbol(equation.source, mesh)
     V = df.FunctionSpace(mesh, "P", request.order)
@@ -104,23 +103,23 @@ def source_of(equation: Equation, request: Request, mesh: Any) -> Any:
 
 
 class Boundary:
-    """Dirichlet data of a scalar space, held by the function ``g`` and renewed with the time."""
+    """Dirichlet data of a scalar space in the function ``g``, updated with the time."""
 
     def __init__(self, equation: Equation, V: Any, where: Any) -> None:
         self.equation, self.g = equation, df.Function(V)
         self.nodes = np.array(sorted(df.DirichletBC(V, self.g, where).get_boundary_values()), dtype=int)
-        self.places = V.tabulate_dof_coordinates()[self.nodes]
+        self.coordinates_of_nodes = V.tabulate_dof_coordinates()[self.nodes]
         self.values = self.g.vector().get_local()
 
     def at(self, when: float) -> Any:
-        self.values[self.nodes] = numbers(self.equation.exact, self.places, when)
+        self.values[self.nodes] = numbers(self.equation.exact, self.coordinates_of_nodes, when)
         self.g.vector().set_local(self.values)
         return self.g
 
 
 # ------------------------------------------------------------------------------------------------ steady
 def residual(request: Request, u: Any, v: Any, f: Any, mesh: Any) -> Any:
-    """The weak form of a steady case; zero for all v."""
+    """Return the weak form of a steady case."""
     dx, dq, h = df.dx, df.dx(metadata={"quadrature_degree": 2 * request.order + 4}), df.CellDiameter(mesh)
     if request.case == "TC-1":
         w = v.dx(0) if request.published else v + h / 2 * v.dx(0)
@@ -138,8 +137,8 @@ def residual(request: Request, u: Any, v: Any, f: Any, mesh: Any) -> Any:
     return df.inner(df.grad(u), df.grad(v)) * dx + f * v * dq
 
 
-def solved(A: Any, b: Any, request: Request) -> Any:
-    """A⁻¹b: multigrid for the Laplacian in the plane, LU for all others."""
+def solve_linear(A: Any, b: Any, request: Request) -> Any:
+    """Return A⁻¹b, by multigrid for the Laplacian in two dimensions, else by LU."""
     found = b.copy()
     found.zero()
     if request.case in ("TC-5", "TC-6"):
@@ -153,7 +152,7 @@ def solved(A: Any, b: Any, request: Request) -> Any:
 
 
 def steady(equation: Equation, request: Request) -> Result:
-    """One linear system, or Newton's method from zero."""
+    """Solve a steady case: one linear system, or Newton's method from zero."""
     mesh = mesh_of(equation, request.elements)
     V = df.FunctionSpace(mesh, "P", request.order)
     v, f, u = df.TestFunction(V), source_of(equation, request, mesh), df.Function(V)
@@ -164,7 +163,7 @@ def steady(equation: Equation, request: Request) -> Result:
     if equation.linear:
         a, b = df.system(residual(request, df.TrialFunction(V), v, f, mesh))
         A, B = df.assemble_system(a, b, condition)
-        u.vector().axpy(1.0, solved(A, B, request))
+        u.vector().axpy(1.0, solve_linear(A, B, request))
         return Result(V, np.zeros(1), u.vector().get_local()[None], facts)
     F = residual(request, u, v, f, mesh)
     J = df.derivative(F, u)
@@ -173,7 +172,7 @@ def steady(equation: Equation, request: Request) -> Result:
     change, rounds = np.inf, 0
     while change > 1e-10 and rounds < 20:
         A, B = df.assemble_system(J, F, condition)
-        step = solved(A, B, request)
+        step = solve_linear(A, B, request)
         u.vector().axpy(-1.0, step)
         change, rounds = step.norm("linf") / u.vector().norm("linf"), rounds + 1
     facts["iterations"] = rounds
@@ -182,7 +181,7 @@ def steady(equation: Equation, request: Request) -> Result:
 
 # -------------------------------------------------------------------------------------------------- time
 def spatial(request: Request, u: Any, v: Any, f: Any, mesh: Any) -> tuple[Any, Any]:
-    """(S(u; v), test function of u_t): the rest of the weak form of a case in time."""
+    """Return the spatial part S(u; v) of the weak form, and the test function of u_t."""
     dq, h = df.dx(metadata={"quadrature_degree": 2 * request.order + 4}), df.CellDiameter(mesh)
     if request.case == "TC-11":
         return (u * u.dx(0) - f) * v * dq + u.dx(0) * v.dx(0) / 100 * df.dx, v
@@ -191,8 +190,8 @@ def spatial(request: Request, u: Any, v: Any, f: Any, mesh: Any) -> tuple[Any, A
     return speed * u.dx(0) * w * dq, w
 
 
-class Stack:
-    """The product of s copies of the scalar space V; for s = 1 that is V itself, in dolfin another type."""
+class StageSpace:
+    """Product of s copies of the scalar space V; V itself for s = 1, which has another type in dolfin."""
 
     def __init__(self, V: Any, s: int, around: Any) -> None:
         self.s, self.V = s, V
@@ -203,7 +202,7 @@ class Stack:
         self.last = df.FunctionAssigner(V, self.spaces[-1])
 
     def parts(self, of: Any) -> tuple[Any, ...]:
-        """Test functions, trial functions or a function, by copy."""
+        """Return the components of test functions, trial functions or a function."""
         return tuple(df.split(of)) if self.s > 1 else (of,)
 
     def put(self, into: Any, parts: list[Any]) -> None:
@@ -213,34 +212,37 @@ class Stack:
         self.last.assign(to, of.sub(self.s - 1) if self.s > 1 else of)
 
 
-def march(equation: Equation, request: Request) -> Result:
-    """Collocation in time: U_i = u + dt Σ_j a_ij u_t(U_j), all levels of a step solved for at once."""
+def integrate(equation: Equation, request: Request) -> Result:
+    """Integrate in time by collocation: U_i = u + dt Σ_j a_ij u_t(U_j), all levels of a step at once."""
     mesh, s = mesh_of(equation, request.elements), request.stages
     around = _Periodic(*equation.box[0]) if equation.periodic else None
     V = df.FunctionSpace(mesh, "P", request.order, constrained_domain=around)
-    stack = Stack(V, s, around)
+    stages_space = StageSpace(V, s, around)
     dt = df.Constant(equation.end / request.steps)
-    moments = [df.Constant(0.0) for _ in range(s + 1)]
-    tests, trials = stack.parts(df.TestFunction(stack.W)), stack.parts(df.TrialFunction(stack.W))
+    level_times = [df.Constant(0.0) for _ in range(s + 1)]
+    tests, trials = (
+        stages_space.parts(df.TestFunction(stages_space.W)),
+        stages_space.parts(df.TrialFunction(stages_space.W)),
+    )
 
     def part(levels: dict[int, Any]) -> Any:
-        """What these levels (0 the old one) contribute to the equations of the step."""
+        """Return the contribution of these levels (0: the old one) to the equations of the step."""
         form = 0
         for i, v in enumerate(tests):
             for j, u in levels.items():
-                f = symbol(equation.source, mesh, moments[j])
+                f = symbol(equation.source, mesh, level_times[j])
                 S, w = spatial(request, u, v, f, mesh)
                 form += dt * _LOBATTO[s][i][j] * S
                 if j in (0, i + 1):
                     form += (u if j else -u) * w * _rule(request)
         return form
 
-    old, new = df.Function(V), df.Function(stack.W)
+    old, new = df.Function(V), df.Function(stages_space.W)
     coordinates = V.tabulate_dof_coordinates()
     old.vector().set_local(np.array(numbers(equation.exact, coordinates)))
     edges = [] if equation.periodic else [Boundary(equation, V, df.DomainBoundary()) for _ in range(s)]
-    conditions = [df.DirichletBC(w, e.g, df.DomainBoundary()) for w, e in zip(stack.spaces, edges)]
-    fixed = [df.DirichletBC(w, df.Constant(0.0), df.DomainBoundary()) for w in stack.spaces]
+    conditions = [df.DirichletBC(w, e.g, df.DomainBoundary()) for w, e in zip(stages_space.spaces, edges)]
+    fixed = [df.DirichletBC(w, df.Constant(0.0), df.DomainBoundary()) for w in stages_space.spaces]
     times = np.linspace(0.0, equation.end, request.steps + 1)
     history, rounds = [old.vector().get_local()], 0
 
@@ -250,8 +252,8 @@ def march(equation: Equation, request: Request) -> Result:
         for condition in conditions:
             condition.apply(A)
     else:
-        F = part({0: old}) + part(dict(enumerate(stack.parts(new), start=1)))
-        # As dolfin's own forms, which are looked up in the cache once and not with each assembly.
+        F = part({0: old}) + part(dict(enumerate(stages_space.parts(new), start=1)))
+        # As df.Form, which is looked up in the cache once and not at each assembly.
         F, J, A = df.Form(F), df.Form(df.derivative(F, new)), df.PETScMatrix()
         before = old.vector().copy()
     solver = df.LUSolver(A, "umfpack") if equation.linear else df.LUSolver("umfpack")
@@ -265,14 +267,14 @@ def march(equation: Equation, request: Request) -> Result:
                 condition.apply(b)
             solver.solve(new.vector(), b)
         else:
-            for moment, c in zip(moments, [0.0, *_LEVELS[s]]):
-                moment.assign(times[k] + c * (times[k + 1] - times[k]))
-            stack.put(new, [_ahead(old, before, c) for c in _LEVELS[s]])
+            for level_time, c in zip(level_times, [0.0, *_LEVELS[s]]):
+                level_time.assign(times[k] + c * (times[k + 1] - times[k]))
+            stages_space.put(new, [_extrapolate(old, before, c) for c in _LEVELS[s]])
             for condition in conditions:
                 condition.apply(new.vector())
             before = old.vector().copy()
             rounds += _newton(F, J, A, new, fixed, solver)
-        stack.last_to(old, new)
+        stages_space.last_to(old, new)
         history.append(old.vector().get_local())
     facts: dict[str, Any] = {"unknowns": V.dim(), "steps": request.steps}
     return Result(V, times, np.array(history), facts | ({} if equation.linear else {"iterations": rounds}))
@@ -282,16 +284,16 @@ def _rule(request: Request) -> Any:
     return df.dx(metadata={"quadrature_degree": 2 * request.order + 4})
 
 
-def _ahead(old: Any, before: Any, c: float) -> Any:
-    """The line through the two last levels."""
+def _extrapolate(old: Any, before: Any, c: float) -> Any:
+    """Extrapolate linearly from the last two levels."""
     guess = old.copy(deepcopy=True)
     guess.vector().axpy(c, old.vector() - before)
     return guess
 
 
 def _newton(F: Any, J: Any, A: Any, new: Any, fixed: list[Any], solver: Any) -> int:
-    """Newton's method with the Jacobian of the guess, which is close: mostly one factorisation per step.
-    A new one is made where the old one does not gain a digit per round."""
+    """Newton's method with the Jacobian of the initial guess; mostly one factorisation per step.
+    The Jacobian is updated where an iteration reduces the change by less than a factor of 10."""
     step, change, stale = new.vector().copy(), np.inf, True
     for rounds in range(1, 31):
         if stale:
@@ -311,9 +313,9 @@ def _newton(F: Any, J: Any, A: Any, new: Any, fixed: list[Any], solver: Any) -> 
     raise RuntimeError("Newton's method did not converge within a step in time; take more steps")
 
 
-# ----------------------------------------------------------------------------------------- what comes out
+# ------------------------------------------------------------------------------------------------- output
 def evaluate(result: Result, X: Any) -> Any:
-    """u at the points X (N, d): the basis functions in space, a cubic spline through the levels in time."""
+    """Return u at the points X (N, d): basis functions in space, cubic spline in time."""
     V, mesh = result.space, result.space.mesh()
     dim, tree = mesh.geometry().dim(), mesh.bounding_box_tree()
     curve = CubicSpline(result.times, result.levels) if len(result.times) > 1 else None
@@ -329,8 +331,8 @@ def evaluate(result: Result, X: Any) -> Any:
 
 
 def nodal(equation: Equation, result: Result) -> dict[str, float]:
-    """Errors against the exact values at the nodes: largest and root mean square over all times, and the L2
-    norm over the domain of the finite-element function that has the nodal errors at the last one."""
+    """Return errors at the nodes: maximum and root mean square over all times, and the L2 norm of the
+    finite-element function with the nodal errors at the last time."""
     X = result.space.tabulate_dof_coordinates()
     exact = np.array([numbers(equation.exact, X, when) for when in result.times])
     error, e = result.levels - exact, df.Function(result.space)
@@ -343,21 +345,21 @@ def nodal(equation: Equation, result: Result) -> dict[str, float]:
 
 
 def solve(equation: Equation, request: Request) -> Result:
-    return march(equation, request) if equation.end else steady(equation, request)
+    return integrate(equation, request) if equation.end else steady(equation, request)
 
 
-def warmed(equation: Equation, request: Request) -> float:
-    """Seconds for the same forms on a tiny mesh, which compiles them unless a cache has them."""
+def compile_seconds_of(equation: Equation, request: Request) -> float:
+    """Return the seconds of a solve on a tiny mesh, which compiles the forms unless they are cached."""
     began = time.perf_counter()
     solve(equation, replace(request, elements=4, steps=min(request.steps, 4)))
     return time.perf_counter() - began
 
 
-def answered(ask: dict[str, Any]) -> None:
-    """Solve, and write values and timings where the request says."""
+def answer(ask: dict[str, Any]) -> None:
+    """Solve a request; write values and timings to its files."""
     request = Request(**ask["request"])
     equation = EQUATIONS[request.case]
-    compile_seconds = warmed(equation, request)
+    compile_seconds = compile_seconds_of(equation, request)
     wall, cpu = time.perf_counter(), time.process_time()
     result = solve(equation, request)
     facts = {"cpu_seconds": time.process_time() - cpu}
@@ -372,7 +374,7 @@ def answered(ask: dict[str, Any]) -> None:
 
 
 def quiet() -> None:
-    """No chatter; forms compiled for this machine."""
+    """Disable logging; compile forms for this machine."""
     df.set_log_level(df.LogLevel.ERROR)
     for logger in ("FFC", "UFL", "dijitso"):
         logging.getLogger(logger).setLevel(logging.ERROR)
@@ -382,4 +384,4 @@ def quiet() -> None:
 
 if __name__ == "__main__":
     quiet()
-    answered(json.loads(Path(sys.argv[1]).read_text()))
+    answer(json.loads(Path(sys.argv[1]).read_text()))

@@ -1,10 +1,10 @@
-"""The paper's FEM cells, made again as they seem to have been made (docs/benchmarks/fem-and-the-paper.md).
+"""Reproduction of the FEM results of the paper (docs/benchmarks/fem-and-the-paper.md).
 
 /usr/bin/python3 benchmarks/peers/fenics_published.py
 
-Order 2, the source interpolated in the elements, least squares for the steady advection equations, plain
-Galerkin and Crank-Nicolson for the waves, backward Euler with the speed of the old level for Burgers; errors
-at the nodes only. Prints each case with the paper's figures.
+Order 2, the source interpolated in the elements, least squares for steady advection, plain Galerkin and
+Crank-Nicolson for advection in time, backward Euler with lagged velocity for Burgers; errors at the nodes
+only. Prints each case with the figures of the paper.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 import dolfin as df
 import numpy as np
 
-# The folder of this file is where Python looks first; the package around it needs pibls, which is not here.
+# Imported from the folder of this file: the benchmarks package needs pibls, which is not available.
 from fenics_equations import EQUATIONS, numbers, symbol  # type: ignore[import-not-found]
 from fenics_program import (  # type: ignore[import-not-found]
     Boundary,
     Request,
     Result,
+    compile_seconds_of,
     nodal,
     quiet,
     solve,
-    warmed,
 )
 
 PAPER = {
@@ -37,7 +37,7 @@ PAPER = {
 
 
 def lagged(elements: int, steps: int) -> Any:
-    """Burgers with (u - u₀)/dt + u₀ u' - u''/100 = f: first order in time, no Newton."""
+    """Solve Burgers' equation by (u - u₀)/dt + u₀ u' - u''/100 = f: first order in time, no Newton."""
     equation = EQUATIONS["TC-11"]
     mesh = df.UnitIntervalMesh(elements)
     V = df.FunctionSpace(mesh, "P", 2)
@@ -58,12 +58,12 @@ def lagged(elements: int, steps: int) -> Any:
 
 
 def requests() -> list[Any]:
-    """As the paper says, 20,000 elements or 150 × 150; TC-9 fits only with order 1."""
-    made = []
+    """Return the runs: 20,000 elements or 150 × 150 as in the paper; TC-9 agrees only with order 1."""
+    found_requests = []
     for case, equation in EQUATIONS.items():
         n = 150 if equation.end or len(equation.box) == 2 else 20000
-        made.append(Request(case, 2, n, 150 if equation.end else 0, stages=1, published=True))
-    return [*made, Request("TC-9", 1, 20000)]
+        found_requests.append(Request(case, 2, n, 150 if equation.end else 0, stages=1, published=True))
+    return [*found_requests, Request("TC-9", 1, 20000)]
 
 
 def main() -> None:
@@ -75,7 +75,7 @@ def main() -> None:
             began = time.perf_counter()
             result, label = lagged(150, 72), "72 lagged steps"
         else:
-            warmed(equation, request)
+            compile_seconds_of(equation, request)
             began, label = time.perf_counter(), f"order {request.order}"
             result = solve(equation, request)
         seconds, found, paper = time.perf_counter() - began, nodal(equation, result), PAPER[request.case]

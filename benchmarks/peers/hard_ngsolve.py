@@ -1,8 +1,8 @@
-r"""∫ … = ∫ f v by NGSolve, for `benchmarks.hard_problems`, on meshes that are fine where these are hard.
+r"""NGSolve solutions of `benchmarks.hard_problems` on locally refined meshes.
 
-Each function takes how fine the mesh is and the order of its elements, and gives the solution there as a
-function of points (n, d). Where a solution is hard on a line at a slant, the mesh generator's triangles are
-small there; elsewhere rectangles are graded along the axes.
+Each peer is a function of the mesh fineness and the element order that returns the solution as a function of
+points (n, d). Layers along oblique lines use triangles that are small there, all others rectangles graded
+along the axes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pibls.arrays import Array
 Found = Callable[[Array], Array]
 Peer = Callable[[int, int], Found]
 _BONUS = 8
-"""Degrees that integrals of data have above those of the elements."""
+"""Additional quadrature degree for integrals of data."""
 
 _ITERATED = 1e-10
-"""What is left where conjugate gradients take the place of a factorization, in space."""
+"""Tolerance of conjugate gradients, used in three dimensions in place of a factorization."""
 
 
 def galerkin(
@@ -33,7 +33,7 @@ def galerkin(
     on: str = ".*",
     inverse: str = "sparsecholesky",
 ) -> Found:
-    """u with ∫ left(u, v) = ∫ right(v) for all v, u = given on the sides ``on``; inner unknowns condensed."""
+    """Solve ∫ left(u, v) = ∫ right(v) for all v, u = given on the sides ``on``, with static condensation."""
     import ngsolve as ng
 
     space = ng.H1(mesh, order=order, dirichlet=on)
@@ -55,7 +55,7 @@ def galerkin(
 
 
 def rectangles(n: int | tuple[int, ...], maps: Sequence[Callable[[float], float]]) -> Any:
-    """n cells along each axis, with lines where ``maps`` send evenly spaced ones."""
+    """Return a structured mesh of n cells along each axis; ``maps`` maps equidistant grid lines."""
     from ngsolve.meshes import Make1DMesh, MakeStructured2DMesh, MakeStructured3DMesh
 
     d = len(maps)
@@ -66,20 +66,20 @@ def rectangles(n: int | tuple[int, ...], maps: Sequence[Callable[[float], float]
     return make(True, *counts, mapping=lambda *p: tuple(f(s) for f, s in zip(maps, p, strict=True)))
 
 
-def fine_at(centre: float, width: float) -> Callable[[float], float]:
-    """[0, 1] → [0, 1], with lines ``width`` apart at a place and farther apart away from it."""
+def clustered_at(centre: float, width: float) -> Callable[[float], float]:
+    """Return a map [0, 1] → [0, 1] that clusters grid lines at ``centre`` on the scale ``width``."""
     low, high = np.arcsinh((0.0 - centre) / width), np.arcsinh((1.0 - centre) / width)
     return lambda s: float(centre + width * np.sinh(low + (high - low) * s))
 
 
-def between(places: Sequence[float]) -> Callable[[float], float]:
-    """[0, 1] → [0, 1], as many lines between each two of some places."""
-    even = np.linspace(0.0, 1.0, len(places))
-    return lambda s: float(np.interp(s, even, places))
+def piecewise_linear(positions: Sequence[float]) -> Callable[[float], float]:
+    """Return a map [0, 1] → [0, 1] with equally many grid lines between neighbouring positions."""
+    even = np.linspace(0.0, 1.0, len(positions))
+    return lambda s: float(np.interp(s, even, positions))
 
 
-def near_line(n: int, points: Array) -> Any:
-    """Triangles of the unit square with sides of 1/n near some points and larger ones away from them."""
+def refined_near(n: int, points: Array) -> Any:
+    """Return a triangular mesh of the unit square with h = 1/n near some points and larger elsewhere."""
     import ngsolve as ng
     from netgen.geom2d import unit_square
     from netgen.meshing import MeshingParameters
@@ -90,18 +90,18 @@ def near_line(n: int, points: Array) -> Any:
     return ng.Mesh(unit_square.GenerateMesh(mp=wanted))
 
 
-def made(
+def manufactured(
     expression: Any, source: Any, wave: float, names: Sequence[sp.Symbol], mesh: Callable[[int], Any]
 ) -> Peer:
-    """Δu + κ² u = f with a given solution."""
+    """Return a peer for Δu + κ² u = f with a manufactured solution."""
 
     def peer(n: int, order: int) -> Found:
         import ngsolve as ng
 
         modules = {k: getattr(ng, k) for k in ("exp", "sin", "cos", "sqrt")}
-        places = (ng.x, ng.y, ng.z)[: len(names)]
+        positions = (ng.x, ng.y, ng.z)[: len(names)]
         given, f = (
-            sp.lambdify(names, e.rewrite(sp.exp) if e.has(sp.tanh) else e, [modules])(*places)
+            sp.lambdify(names, e.rewrite(sp.exp) if e.has(sp.tanh) else e, [modules])(*positions)
             for e in (expression, sp.sympify(source))
         )
 
@@ -116,12 +116,12 @@ def made(
 
 
 def outflow(e: float) -> Peer:
-    """-ε u'' + u' = 1: half of the cells in the layer."""
+    """Return a peer for -ε u'' + u' = 1, with half of the cells in the layer."""
 
     def peer(n: int, order: int) -> Found:
         import ngsolve as ng
 
-        mesh = rectangles(n, [between([0.0, 1.0 - min(40 * e, 0.5), 1.0])])
+        mesh = rectangles(n, [piecewise_linear([0.0, 1.0 - min(40 * e, 0.5), 1.0])])
 
         def left(u: Any, v: Any) -> Any:
             return e * ng.grad(u)[0] * ng.grad(v)[0] + ng.grad(u)[0] * v
@@ -131,8 +131,8 @@ def outflow(e: float) -> Peer:
     return peer
 
 
-def walls(edges: Sequence[float], k: Sequence[float], source: Sequence[float], d: int) -> Peer:
-    """(k u')' = -s in layers: the same cells in each of them."""
+def material_layers(edges: Sequence[float], k: Sequence[float], source: Sequence[float], d: int) -> Peer:
+    """Return a peer for (k u')' = -s with piecewise constant k and s, equally many cells per material."""
 
     def peer(n: int, order: int) -> Found:
         import ngsolve as ng
@@ -143,7 +143,7 @@ def walls(edges: Sequence[float], k: Sequence[float], source: Sequence[float], d
                 out = ng.IfPos(end - ng.x, value, out)
             return out
 
-        maps = [between(edges), float][:d]
+        maps = [piecewise_linear(edges), float][:d]
         mesh = rectangles((n * len(k), n)[:d], maps)
         stiff, heat = layered(k), layered(source)
 
@@ -156,16 +156,16 @@ def walls(edges: Sequence[float], k: Sequence[float], source: Sequence[float], d
 
 
 def beam(a: float) -> Peer:
-    """u'' = m, m'' = δ(x - a): both as unknowns; u(0) = u'(0) = 0, m(1) = m'(1) = 0."""
+    """Return a peer for u'' = m, m'' = δ(x - a) in mixed form; u(0) = u'(0) = 0, m(1) = m'(1) = 0."""
 
     def peer(n: int, order: int) -> Found:
         import ngsolve as ng
 
-        mesh = rectangles(2 * n, [between([0.0, a, 1.0])])
+        mesh = rectangles(2 * n, [piecewise_linear([0.0, a, 1.0])])
         space = ng.H1(mesh, order=order, dirichlet="left") * ng.H1(mesh, order=order, dirichlet="right")
         (u, m), (q, v) = space.TnT()
         form = ng.BilinearForm((m * v + ng.grad(u) * ng.grad(v) + ng.grad(m) * ng.grad(q)) * ng.dx).Assemble()
-        # q(a) is the integral of q' up to there, since q vanishes at the left.
+        # q(a) is the integral of q' from 0 to a, since q(0) = 0.
         load = ng.LinearForm(-ng.IfPos(a - ng.x, 1.0, 0.0) * ng.grad(q)[0] * ng.dx).Assemble()
         g = ng.GridFunction(space)
         g.vec.data = form.mat.Inverse(space.FreeDofs(), "umfpack") * load.vec
@@ -174,8 +174,8 @@ def beam(a: float) -> Peer:
     return peer
 
 
-def convected(e: float) -> Peer:
-    """-ε Δu + (1, 2)·∇u = 1: fine towards 0, for the corner, and towards 1, for the layer."""
+def convection_diffusion(e: float) -> Peer:
+    """Return a peer for -ε Δu + (1, 2)·∇u = 1, graded towards 0 (corner) and towards 1 (layer)."""
 
     def grade(s: float) -> float:
         layer = min(12 * e, 0.35)
@@ -195,7 +195,7 @@ def convected(e: float) -> Peer:
 
 
 def plate(n: int, order: int) -> Found:
-    """-Δu = 1 on the unit square, fine towards the corners."""
+    """Solve -Δu = 1 on the unit square, graded towards the corners."""
     import ngsolve as ng
 
     def grade(s: float) -> float:
@@ -207,13 +207,13 @@ def plate(n: int, order: int) -> Found:
 
 
 def corner(n: int, order: int) -> Found:
-    """r^(2/3) sin(2θ/3) in an L-shape: n layers of triangles, each 1/8 as large, towards the corner."""
+    """Solve for r^(2/3) sin(2θ/3) in an L-shape: n layers of triangles with ratio 1/8 towards the corner."""
     import ngsolve as ng
     from netgen.geom2d import SplineGeometry
 
     shape = SplineGeometry()
-    places = [(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (-1, 1)]
-    numbers = [shape.AppendPoint(*p, hpref=1.0 if p == (0, 0) else 0.0) for p in places]
+    positions = [(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (-1, 1)]
+    numbers = [shape.AppendPoint(*p, hpref=1.0 if p == (0, 0) else 0.0) for p in positions]
     for i, number in enumerate(numbers):
         shape.Append(["line", number, numbers[(i + 1) % 6]])
     mesh = ng.Mesh(shape.GenerateMesh(maxh=1.0))

@@ -1,4 +1,4 @@
-r"""locELM: a random tanh layer in each subdomain, C^k continuity rows between them, least squares."""
+r"""locELM: one random tanh layer per subdomain, C^k continuity conditions between them, least squares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 import pibls
 from benchmarks.peers.adapter import SEEDS, Outcome, Setting, Task
-from benchmarks.peers.pibls_itself import warm_up
+from benchmarks.peers.pibls_peer import warm_up
 from pibls.assembly.points import Points
 from pibls.basis import Broad
 from pibls.cases.case import Case
@@ -19,13 +19,13 @@ from pibls.spaces import Decomposed
 _SCALES = {1: (2.0, 5.0, 8.0, 10.0, 12.0, 15.0), 2: (0.5, 1.0, 1.5, 2.0, 3.0)}
 _CELLS = {1: (4,), 2: (2, 2)}
 _NODES = {1: 200, 2: 125}
-"""In each subdomain; the locELM paper's own examples have few subdomains and 100 to 300 nodes in each."""
-_PROBE_SEED = 100
+"""Nodes per subdomain; the examples of the locELM paper have few subdomains of 100 to 300 nodes."""
+_SCALE_SEED = 100
 _METHODS = {
     "zero": pibls.NLSQPerturb(start="zero", random_factors=True),
     "linearised": pibls.NLSQPerturb(),
 }
-"""NLSQ-perturb as in the locELM paper, and as in that on PIBLS."""
+"""NLSQ-perturb as in the locELM paper, and as in the PIBLS paper."""
 
 
 class LocELM:
@@ -52,15 +52,15 @@ class LocELM:
     def settings(self, case: Case) -> list[Setting]:
         d = len(case.problem.domain.coordinates)
         cells, nodes = _CELLS[d], _NODES[d]
-        best = min(_SCALES[d], key=lambda scale: _probe(case, cells, nodes, scale))
+        best = min(_SCALES[d], key=lambda scale: _scale_error(case, cells, nodes, scale))
         few = nodes // 2
         own = _values(cells, nodes, best)
         out = [
-            Setting(f"{_by(cells)} × {few}", _values(cells, few, best), seeds=SEEDS[:1]),
-            Setting(f"{_by(cells)} × {nodes}", own, table=True, seeds=SEEDS[:3]),
+            Setting(f"{_product_label(cells)} × {few}", _values(cells, few, best), seeds=SEEDS[:1]),
+            Setting(f"{_product_label(cells)} × {nodes}", own, table=True, seeds=SEEDS[:3]),
         ]
         if not case.problem.is_linear:
-            label = f"{_by(cells)} × {nodes}, linearised start"
+            label = f"{_product_label(cells)} × {nodes}, linearised start"
             out.append(Setting(label, {**own, "start": "linearised"}, seeds=SEEDS[:3]))
         return out
 
@@ -76,7 +76,7 @@ class LocELM:
         return Outcome(solution(*task.points.T), seconds, facts={"columns": solution.nodes})
 
 
-def _by(cells: tuple[int, ...]) -> str:
+def _product_label(cells: tuple[int, ...]) -> str:
     return " × ".join(map(str, cells))
 
 
@@ -97,8 +97,8 @@ def _solve(case: Case, cells: Any, nodes: int, scale: float, method: Any, seed: 
         return pibls.solve(case.problem, basis=basis, points=points, method=method, seed=seed)
 
 
-def _probe(case: Case, cells: Any, nodes: int, scale: float) -> float:
+def _scale_error(case: Case, cells: Any, nodes: int, scale: float) -> float:
     method = pibls.LeastSquares() if case.problem.is_linear else pibls.NLSQPerturb(rounds=0)
     X = case.problem.domain.interior(500, np.random.default_rng(7))
-    solution = _solve(case, cells, nodes, scale, method, _PROBE_SEED)
+    solution = _solve(case, cells, nodes, scale, method, _SCALE_SEED)
     return float(np.abs(solution(*X.T) - case.exact(*X.T)).max())

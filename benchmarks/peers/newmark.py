@@ -2,9 +2,9 @@ r"""Newmark-beta for a nonlinear spring: u'' + 4u + sin(u)/10 = f(t).
 
     u₊ = u + h v + h² ((½ - β) a + β a₊),   v₊ = v + h/2 (a + a₊),   a₊ = f₊ - 4u₊ - sin(u₊)/10
 
-With β = 1/4 (average acceleration) it is the method of every textbook on structures: second order,
-stable at any step. With β = 1/12 (Fox and Goodwin) the displacement is of fourth order, once the start
-and the velocities are corrected by the h²/12 da/dt that the trapezoidal rule leaves over.
+β = 1/4 (average acceleration) is the textbook method of structural dynamics: second order, unconditionally
+stable. With β = 1/12 (Fox and Goodwin) the displacement is of fourth order if the initial value and the
+velocities are corrected by the error h²/12 da/dt of the trapezoidal rule.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from pibls.cases.case import Case
 
 _AVERAGE, _FOX_GOODWIN = 1.0 / 4.0, 1.0 / 12.0
 _END = 2.5
-_TABLE_STEPS = 72_000  # the paper's 4.41e-10
+_TABLE_STEPS = 72_000  # gives the error of the paper, 4.41e-10
 _NEWTON_STEPS = 10
 
 
 def source(t: Array) -> Array:
-    """f of TC-10, whose solution is t sin t."""
+    """Return f of TC-10, whose solution is t sin t."""
     return 2.0 * np.cos(t) + 3.0 * t * np.sin(t) + 0.1 * np.sin(t * np.sin(t))
 
 
 def source_rate(t: Array) -> Array:
-    """df/dt."""
+    """Return df/dt."""
     s, c = np.sin(t), np.cos(t)
     return s + 3.0 * t * c + 0.1 * np.cos(t * s) * (s + t * c)
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Times, displacements and velocities, and a cubic Hermite polynomial between two of them."""
+    """Times, displacements and velocities; callable by cubic Hermite interpolation."""
 
     t: Array
     u: Array
@@ -54,7 +54,7 @@ class Motion:
 
 
 def integrate(steps: int, beta: float) -> Motion:
-    """From rest at t = 0 with equal steps; Newton's method for the acceleration at the end of each."""
+    """Integrate from rest at t = 0 with equal steps; Newton's method for the acceleration in each."""
     t = np.linspace(0.0, _END, steps + 1)
     f = source(t).tolist()
     h = _END / steps
@@ -72,7 +72,7 @@ def integrate(steps: int, beta: float) -> Motion:
             u = base + implicit * new
             change = (new + 4.0 * u + 0.1 * sin(u) - force) / (1.0 + implicit * (4.0 + 0.1 * cos(u)))
             new -= change
-            # The next change is of the order of implicit·change²: rounding.
+            # The next change is of order implicit·change², below rounding.
             if implicit * change * change <= 1e-17:
                 break
         u = base + implicit * new
@@ -113,7 +113,7 @@ class NewmarkBeta:
 
     def run(self, task: Task) -> Outcome:
         values = task.setting.values
-        integrate(100, values["beta"])  # the first calls of a process warm the caches
+        integrate(100, values["beta"])  # warm-up
         began = time.perf_counter()
         motion = integrate(values["steps"], values["beta"])
         seconds = time.perf_counter() - began

@@ -1,7 +1,7 @@
-r"""NGSolve at high order: continuous elements on rectangles, inner unknowns eliminated element by element.
+r"""NGSolve at high order: continuous elements on rectangles with static condensation.
 
 Poisson     ∫ ∇u·∇v = -∫ f v
-advection   ∫ (b·∇u - f) b·∇v = 0, least squares; for a wave the plane is (x, t) and b = (speed, 1)
+advection   ∫ (b·∇u - f) b·∇v = 0, least squares; in time the plane is (x, t) and b = (speed, 1)
 Burgers     ∫ (u_t + u u_x - f) v + ν u_x v_x = 0 over (x, t), by Newton's method
 """
 
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.adapter import Outcome, Setting, Task, absent
-from benchmarks.peers.plane import Candidate, Plane, busy, plane_of, repeated, settings_of
+from benchmarks.peers.plane import Candidate, Plane, busy_note, median_time, plane_of, settings_of
 from pibls.cases.case import Case
 
-# Added to the degree that the elements need: the data are no polynomials.
+# Additional quadrature degree, since the data are not polynomials.
 _BONUS = 4
 _NEWTON_STEPS = 20
 
@@ -61,15 +61,15 @@ class NGSolve:
         ng.SetNumThreads(task.threads)
         plane, chosen = plane_of(task.case), Candidate(**task.setting.values)
         data = Data(plane)
-        (solution, facts), seconds, timing = repeated(lambda: solved(data, chosen))
+        (solution, facts), seconds, timing = median_time(lambda: solve(data, chosen))
         space = solution.space
         values = np.asarray(solution(space.mesh(*task.points.T))).reshape(-1)
         facts = {"unknowns": space.ndof, **facts, **timing}
-        return Outcome(values, seconds, facts=facts, note=busy(seconds, timing["processor_seconds"]))
+        return Outcome(values, seconds, facts=facts, note=busy_note(seconds, timing["processor_seconds"]))
 
 
 class Data:
-    """The plane's data as NGSolve's coefficient functions of its own x and y."""
+    """The data of a plane case as coefficient functions of NGSolve."""
 
     def __init__(self, plane: Plane) -> None:
         import ngsolve as ng
@@ -86,8 +86,8 @@ class Data:
             self.velocity = ng.CF(tuple(plane.function(b, names)(ng.x, ng.y) for b in plane.velocity))
 
 
-def solved(data: Data, chosen: Candidate) -> tuple[Any, dict[str, Any]]:
-    """The solution as a grid function, and what there is to tell about it."""
+def solve(data: Data, chosen: Candidate) -> tuple[Any, dict[str, Any]]:
+    """Return the solution as grid function, and facts about the solve."""
     mesh = rectangles(data.plane, chosen.nx, chosen.ny)
     if data.plane.kind == "poisson":
         return poisson(mesh, chosen.order, data.source, data.given), {}
@@ -97,7 +97,7 @@ def solved(data: Data, chosen: Candidate) -> tuple[Any, dict[str, Any]]:
 
 
 def rectangles(plane: Plane, nx: int, ny: int) -> Any:
-    """nx × ny rectangles; the sides are named left, right, bottom, top."""
+    """Return a mesh of nx × ny rectangles with sides left, right, bottom, top."""
     from ngsolve.meshes import MakeStructured2DMesh
 
     (a, b), (c, d) = plane.box
@@ -111,7 +111,7 @@ def rectangles(plane: Plane, nx: int, ny: int) -> Any:
 
 
 def poisson(mesh: Any, order: int, source: Any, given: Mapping[str, Any]) -> Any:
-    """Δu = source with u given on the whole boundary."""
+    """Solve Δu = source with u given on the whole boundary."""
     import ngsolve as ng
 
     space = ng.H1(mesh, order=order, dirichlet="|".join(given))
@@ -122,7 +122,7 @@ def poisson(mesh: Any, order: int, source: Any, given: Mapping[str, Any]) -> Any
     f += -source * v * ng.dx(bonus_intorder=_BONUS)
     solution = ng.GridFunction(space)
     solution.Set(mesh.BoundaryCF(dict(given)), ng.BND)
-    _condensed(a.Assemble(), f.Assemble(), solution, "sparsecholesky")
+    _solve_condensed(a.Assemble(), f.Assemble(), solution, "sparsecholesky")
     return solution
 
 
@@ -139,14 +139,14 @@ def _advection(mesh: Any, order: int, data: Data) -> Any:
     f += data.source * (data.velocity * ng.grad(v)) * ng.dx(bonus_intorder=_BONUS)
     solution = ng.GridFunction(space)
     solution.Set(mesh.BoundaryCF(data.given), ng.BND, definedon=mesh.Boundaries("|".join(data.given)))
-    _condensed(a.Assemble(), f.Assemble(), solution, "sparsecholesky")
+    _solve_condensed(a.Assemble(), f.Assemble(), solution, "sparsecholesky")
     return solution
 
 
 def _burgers(mesh: Any, order: int, data: Data) -> tuple[Any, dict[str, Any]]:
-    """Newton's method at half the order from the initial value, then from there at the full order."""
-    rough, first = _newton(mesh, max(order // 2, 4), data, data.given["bottom"], 1e-3)
-    solution, second = _newton(mesh, order, data, rough, 1e-6)
+    """Newton's method at half the order from the initial value, then at the full order from that solution."""
+    half_order, first = _newton(mesh, max(order // 2, 4), data, data.given["bottom"], 1e-3)
+    solution, second = _newton(mesh, order, data, half_order, 1e-6)
     return solution, {"newton_steps": [first, second]}
 
 
@@ -167,18 +167,18 @@ def _newton(mesh: Any, order: int, data: Data, guess: Any, tolerance: float) -> 
     solution.Set(guess)
     boundary = mesh.BoundaryCF(data.given)
     for count in range(1, _NEWTON_STEPS + 1):
-        # The first step also brings the guess to the boundary values.
+        # The first step also imposes the boundary values on the guess.
         step.Set(boundary - solution, ng.BND, definedon=mesh.Boundaries(sides))
-        _condensed(a.Assemble(), f.Assemble(), step, "umfpack")
+        _solve_condensed(a.Assemble(), f.Assemble(), step, "umfpack")
         solution.vec.data += step.vec
-        # Convergence is quadratic: the error is far below the last step.
+        # Quadratic convergence: the error is far below the last step.
         if step.vec.Norm() <= tolerance * solution.vec.Norm():
             return solution, count
     raise RuntimeError(f"Newton's method did not converge in {_NEWTON_STEPS} steps")
 
 
-def _condensed(a: Any, f: Any, solution: Any, inverse: str) -> None:
-    """Solve a(solution, ·) = f, where ``solution`` already has the values on the boundary."""
+def _solve_condensed(a: Any, f: Any, solution: Any, inverse: str) -> None:
+    """Solve a(solution, ·) = f by static condensation; ``solution`` has the boundary values."""
     free = solution.space.FreeDofs(coupling=True)
     r = f.vec.CreateVector()
     r.data = f.vec - a.mat * solution.vec

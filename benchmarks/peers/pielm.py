@@ -9,7 +9,7 @@ import numpy as np
 
 import pibls
 from benchmarks.peers.adapter import SEEDS, CannotError, Outcome, Setting, Task
-from benchmarks.peers.pibls_itself import warm_up
+from benchmarks.peers.pibls_peer import warm_up
 from pibls.arrays import Array
 from pibls.basis import FeatureBasis
 from pibls.basis.activation import activation
@@ -20,7 +20,7 @@ _SCALES = (0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 
 
 
 class Published:
-    """As many plain tanh nodes as PIBLS has weights, weights and biases uniform in (-1, 1)."""
+    """As many tanh nodes as PIBLS has weights; weights and biases uniform in (-1, 1)."""
 
     name = "pielm"
     title = "PIELM"
@@ -44,7 +44,7 @@ class Published:
 
 
 class BestScale:
-    """The same with the scale that serves it best."""
+    """The same with the best scale."""
 
     name = "pielm-best"
     title = "PIELM, best scale"
@@ -59,7 +59,7 @@ class BestScale:
         return None
 
     def settings(self, case: Case) -> list[Setting]:
-        best = min(_SCALES, key=lambda scale: _probe(case, scale))
+        best = min(_SCALES, key=lambda scale: _scale_error(case, scale))
         return [_setting(case, best, "best scale", table=True)]
 
     def run(self, task: Task) -> Outcome:
@@ -67,8 +67,8 @@ class BestScale:
 
 
 @dataclass(frozen=True)
-class Plain:
-    """tanh(w·x + b) with w and b uniform in (-1, 1), x as it is."""
+class UnmappedTanh:
+    """Basis tanh(w·x + b) with w and b uniform in (-1, 1), inputs not mapped."""
 
     size: int
 
@@ -89,14 +89,14 @@ def _setting(case: Case, scale: float | None, label: str, *, table: bool = False
 def _solve(case: Case, nodes: int, scale: float | None, seed: int) -> pibls.Solution:
     return pibls.solve(
         case.problem,
-        basis=Plain(nodes) if scale is None else pibls.Broad(1, nodes, 0, 0, scale=scale),
+        basis=UnmappedTanh(nodes) if scale is None else pibls.Broad(1, nodes, 0, 0, scale=scale),
         points=case.published.settings["points"],
         method=pibls.LeastSquares(),
         seed=seed,
     )
 
 
-def _probe(case: Case, scale: float) -> float:
+def _scale_error(case: Case, scale: float) -> float:
     if not case.problem.is_linear:
         return 0.0
     X = case.problem.domain.interior(500, np.random.default_rng(7))

@@ -1,11 +1,11 @@
-"""What the finite-element peers share: a case with two coordinates, as such a library wants it stated.
+"""Cases with two coordinates for the finite-element peers, and the choice of order and mesh.
 
-Space and time are treated alike: (x, t) is a rectangle, and u is given on some of its sides.
+Time is treated like space: (x, t) is a rectangle, and u is given on some of its sides.
 
-python -m benchmarks.peers.plane ngsolve TC-5      what each order and mesh costs and gives
+python -m benchmarks.peers.plane ngsolve TC-5      time and error of each order and mesh
 
-The settings of both systems were chosen from that: in the table the quickest whose error is at most ten times
-the smallest of all, in the diagram others that no quicker one beats.
+The settings of both systems were chosen from these results: for the table the fastest with at most ten times
+the smallest error, for the diagram others on the Pareto front.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from pibls.cases.case import Case
 T = TypeVar("T")
 REPEATS = 5
 
-# Where the equation takes data: everywhere, where the flow enters, or at the start and the two ends.
+# Sides with Dirichlet data: all, the inflow sides, or the initial time and the two ends.
 _GIVEN = {
     "TC-4": ("left", "bottom"),
     "TC-5": ("left", "right", "bottom", "top"),
     "TC-6": ("left", "right", "bottom", "top"),
     "TC-7": ("bottom",),
-    # The speed 1 + x is zero on the left and leaves the domain on the right.
+    # The velocity 1 + x is zero on the left and points outward on the right.
     "TC-8": ("bottom",),
     "TC-11": ("left", "right", "bottom"),
 }
@@ -41,7 +41,7 @@ _GIVEN = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """Order ``order`` on ``nx`` × ``ny`` rectangles."""
+    """Elements of order ``order`` on ``nx`` × ``ny`` rectangles."""
 
     order: int
     nx: int
@@ -54,9 +54,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Plane:
-    """A case on ``box`` = ((a, b), (c, d)), its data still in SymPy.
+    """A case on ``box`` = ((a, b), (c, d)), with its data as SymPy expressions.
 
-    ``given`` holds the value of u on each side where it is prescribed, by the side's name; ``kind`` is
+    ``given`` has the value of u on each side where it is prescribed, by the name of the side; ``kind`` is
     "poisson" for Δu = f, "advection" for b·∇u = f with the velocity b, "burgers" for
     u_t + u u_x = ν u_xx + f.
     """
@@ -71,13 +71,13 @@ class Plane:
     periodic: bool
 
     def function(self, expression: Any, names: Any = "numpy") -> Callable[..., Any]:
-        """A function of the two coordinates; ``names`` are the modules or functions to make it from."""
-        made: Callable[..., Any] = sp.lambdify(self.coordinates, expression, modules=names)
-        return made
+        """Return a function of the two coordinates; ``names`` are the modules of lambdify."""
+        function: Callable[..., Any] = sp.lambdify(self.coordinates, expression, modules=names)
+        return function
 
 
 def plane_of(case: Case) -> Plane:
-    """The case as a problem on a rectangle; raises `CannotError` for those on an interval."""
+    """Return the case as problem on a rectangle; raises `CannotError` for cases on an interval."""
     if case.name not in _GIVEN:
         raise CannotError("the comparison uses it for 2D cases; 1D cases have solve_bvp and FEniCS")
     problem = case.problem
@@ -107,16 +107,16 @@ def plane_of(case: Case) -> Plane:
 
 
 def settings_of(chosen: Sequence[tuple[int, int, int]]) -> list[Setting]:
-    """A setting for each (order, nx, ny), the last of them for the table."""
+    """Return one setting per (order, nx, ny); the last one is for the table."""
     found = [Candidate(*triple) for triple in chosen]
     return [Setting(c.label, vars(c), table=c is found[-1]) for c in found]
 
 
-def repeated(solve: Callable[[], T], repeats: int = REPEATS) -> tuple[T, float, dict[str, Any]]:
-    """The last result, the median of the seconds after one run that is not counted, and facts about them.
+def median_time(solve: Callable[[], T], repeats: int = REPEATS) -> tuple[T, float, dict[str, Any]]:
+    """Return the last result, the median time after one warm-up run, and facts about the timing.
 
-    A run takes milliseconds; the first in a process also pays for tables and lazy imports. Processor time
-    well below the seconds says that the machine was busy with something else.
+    A run takes milliseconds; the first one in a process includes tables and lazy imports. CPU time well below
+    the wall time shows that the machine was busy.
     """
     solve()
     seconds, processor = [], []
@@ -129,28 +129,28 @@ def repeated(solve: Callable[[], T], repeats: int = REPEATS) -> tuple[T, float, 
     return result, float(np.median(seconds)), facts
 
 
-def busy(seconds: float, processor_seconds: float) -> str:
-    """A word for the reader where the seconds are those of a busy machine, else nothing."""
+def busy_note(seconds: float, processor_seconds: float) -> str:
+    """Return a note if the wall time was measured on a busy machine, else an empty string."""
     if seconds <= 1.25 * processor_seconds:
         return ""
     return f"timed on a busy machine: {processor_seconds:.2g} s of processor time"
 
 
 def candidates(plane: Plane) -> list[Candidate]:
-    """Orders 4 to 20 on meshes from coarse to fine, up to a few thousand unknowns."""
+    """Return orders 4 to 20 on coarse to fine meshes, up to a few thousand unknowns."""
     (a, b), (c, d) = plane.box
-    stretches = (1,) if b - a == d - c else (1, 2, 3, 4)
+    aspect_ratios = (1,) if b - a == d - c else (1, 2, 3, 4)
     found = [
-        Candidate(order, stretch * ny, ny)
+        Candidate(order, aspect_ratio * ny, ny)
         for order in (4, 6, 8, 10, 12, 14, 16, 18, 20)
         for ny in ((1, 2, 3, 4, 6, 8) if order <= 12 else (1, 2))
-        for stretch in stretches
+        for aspect_ratio in aspect_ratios
     ]
     return [c for c in found if c.order * c.nx > 7 and (c.order * c.nx + 1) * (c.order * c.ny + 1) <= 2600]
 
 
 def main(system: str, name: str) -> None:
-    """Each candidate's processor time and error, the quickest first; a star at those near the least error."""
+    """Print CPU time and error of each candidate by time; a star marks errors near the smallest."""
     from benchmarks import peers
     from benchmarks.worker import held_out
 

@@ -1,6 +1,7 @@
 r"""pyRFM: u = Σ_n ψ_n(x) Σ_j c_nj tanh(w_nj·(x - x_n)/r_n + b_nj), with a partition of unity ψ_n.
 
-Also `Equation` and `points_on`, which hand a case over to any peer that takes rows: see `pypielm_peer`.
+Also `Equation` and `points_on`, which translate a case for peers that assemble rows; used by `pypielm_peer`
+too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pibls.problem.regions.selection import Interior, PeriodicFaces, Region, Sli
 _LINE = [(1, 50, 200), (2, 50, 200), (4, 50, 400), (8, 50, 800)]
 _PLANE: list[tuple[Any, int, int]] = [(1, 100, 24), (1, 200, 30), (1, 400, 40), (1, 800, 50)]
 
-# Subdomains, features in each, points per coordinate: growing. Two by two subdomains where that is best.
+# Subdomains, features per subdomain, points per coordinate, increasing; 2 × 2 subdomains where that is best.
 _SIZES: dict[str, list[tuple[Any, int, int]]] = {
     "TC-1": _LINE,
     "TC-2": _LINE,
@@ -42,8 +43,8 @@ _SIZES: dict[str, list[tuple[Any, int, int]]] = {
     "TC-11": [(1, 100, 20), (1, 200, 26), (1, 400, 32)],
 }
 
-# Its own Newton's method solves by unpivoted QR and stalls on TC-11, whose features are nearly dependent;
-# its trust-region method uses the SVD: more exact, but far too slow for the 1250 unknowns of TC-9.
+# The Newton method of pyRFM uses QR without pivoting and stalls on TC-11, where the features are nearly
+# linearly dependent; its trust-region method uses the SVD, which is too slow for the 1250 unknowns of TC-9.
 _NONLINEAR: dict[str, dict[str, Any]] = {
     "TC-9": {"method": "newton", "ftol": 1e-8, "xtol": 1e-15, "gtol": 1e-15, "maxfev": 600},
     "TC-10": {"method": "trf", "ftol": 1e-14, "xtol": 1e-14, "gtol": 1e-15},
@@ -52,7 +53,7 @@ _NONLINEAR: dict[str, dict[str, Any]] = {
 
 
 class PyRFM:
-    """The random feature method of Chen, Chi, E and Yang by its own package, in torch."""
+    """The random feature method of Chen, Chi, E and Yang, by the package pyrfm in torch."""
 
     name = "pyrfm"
     title = "pyRFM"
@@ -74,7 +75,7 @@ class PyRFM:
         d = len(case.problem.coordinates)
         return [
             Setting(
-                f"{_counted(parts, d)} × {features} features",
+                f"{_subdomain_label(parts, d)} × {features} features",
                 {
                     "subdomains": parts,
                     "features": features,
@@ -92,20 +93,20 @@ class PyRFM:
         import torch
 
         torch.set_num_threads(task.threads)
-        # The first call of a process loads torch's linear algebra: not part of the solve.
+        # Loading the linear algebra of torch is not part of the solve.
         warm = {"subdomains": 2, "features": 10, "points": 40, "partition": "PsiB"}
-        _solved(pibls.cases["TC-2"].problem, warm, 0)
-        model, seconds, facts = _solved(task.case.problem, task.setting.values, task.seed)
+        _solve(pibls.cases["TC-2"].problem, warm, 0)
+        model, seconds, facts = _solve(task.case.problem, task.setting.values, task.seed)
         return Outcome(model(_tensor(task.points)).numpy()[:, 0], seconds, facts=facts)
 
 
-def _counted(parts: Any, d: int) -> str:
+def _subdomain_label(parts: Any, d: int) -> str:
     each = (parts,) * d if isinstance(parts, int) else parts
     return "1" if set(each) == {1} else "·".join(map(str, each))
 
 
-def _solved(problem: Problem, values: Any, seed: int) -> tuple[Any, float, dict[str, Any]]:
-    """The solved model, the seconds from the equations to it, and what is worth telling."""
+def _solve(problem: Problem, values: Any, seed: int) -> tuple[Any, float, dict[str, Any]]:
+    """Return the solved model, the seconds, and facts about the solve."""
     import pyrfm
     import torch
 
@@ -127,12 +128,14 @@ def _solved(problem: Problem, values: Any, seed: int) -> tuple[Any, float, dict[
         for equation, region in statements
     ]
     facts: dict[str, Any] = {}
-    # It reports its residuals on standard output.
+    # pyRFM prints its residuals.
     with contextlib.redirect_stdout(io.StringIO()):
         if problem.is_linear:
-            nothing: list[Array] = []
+            no_derivatives: list[Array] = []
             model.compute(torch.cat([b.A for b in blocks]))
-            model.solve(torch.cat([-_tensor(b.equation.rest(*b.x, *nothing))[:, None] for b in blocks]))
+            model.solve(
+                torch.cat([-_tensor(b.equation.rest(*b.x, *no_derivatives))[:, None] for b in blocks])
+            )
         else:
             facts = _solve_nonlinear(model, blocks, values)
     seconds = time.perf_counter() - began
@@ -143,8 +146,8 @@ def _solved(problem: Problem, values: Any, seed: int) -> tuple[Any, float, dict[
 def _features(model: Any, X: Array, alpha: MultiIndex) -> Any:
     axes = [axis for axis, order in enumerate(alpha) for _ in range(order)]
     x = _tensor(X)
-    made = (model.features, model.features_derivative, model.features_second_derivative)[len(axes)](x, *axes)
-    return made.cat(dim=1)
+    found = (model.features, model.features_derivative, model.features_second_derivative)[len(axes)](x, *axes)
+    return found.cat(dim=1)
 
 
 def _solve_nonlinear(model: Any, blocks: Sequence[Block], values: Any) -> dict[str, Any]:
@@ -164,13 +167,13 @@ def _solve_nonlinear(model: Any, blocks: Sequence[Block], values: Any) -> dict[s
 
 @dataclass(frozen=True)
 class Equation:
-    """r = Σ aⱼ(x) Jⱼ + ρ(x, J) with its functions compiled: what a user of a peer would type in by hand.
+    """r = Σ aⱼ(x) Jⱼ + ρ(x, J) with compiled functions, which a user of a peer would write by hand.
 
-    ``linear`` has (α, site, aⱼ), ``bent`` the α of the jets of ρ with ∂ρ/∂J; ``rest`` is ρ.
+    ``linear`` has (α, site, aⱼ), ``nonlinear`` the α of the derivatives in ρ with ∂ρ/∂J; ``rest`` is ρ.
     """
 
     linear: tuple[tuple[MultiIndex, int, Callable[..., Array]], ...]
-    bent: tuple[tuple[MultiIndex, Callable[..., Array]], ...]
+    nonlinear: tuple[tuple[MultiIndex, Callable[..., Array]], ...]
     rest: Callable[..., Array]
 
     @classmethod
@@ -178,25 +181,28 @@ class Equation:
         x = form.variables.coordinates
         symbols = [s for _, s in form.nonlinear]
         return cls(
-            tuple((jet.alpha, jet.site, _function(x, a)) for jet, a in form.linear),
-            tuple((jet.alpha, _function((*x, *symbols), form.rest.diff(s))) for jet, s in form.nonlinear),
+            tuple((derivative.alpha, derivative.site, _function(x, a)) for derivative, a in form.linear),
+            tuple(
+                (derivative.alpha, _function((*x, *symbols), form.rest.diff(s)))
+                for derivative, s in form.nonlinear
+            ),
             _function((*x, *symbols), form.rest),
         )
 
 
 def _function(arguments: Any, expression: Any) -> Callable[..., Array]:
-    made = sp.lambdify(arguments, expression, modules="numpy", cse=True)
-    return lambda *x: np.asarray(made(*x) + np.zeros_like(x[0]))
+    function = sp.lambdify(arguments, expression, modules="numpy", cse=True)
+    return lambda *x: np.asarray(function(*x) + np.zeros_like(x[0]))
 
 
 @dataclass(frozen=True)
 class Block:
-    """The rows of one statement, A c + ρ(x, B c) = 0: A (N, M), one B (N, M) for each jet of ρ."""
+    """The rows of one statement, A c + ρ(x, B c) = 0: A (N, M), one B (N, M) per derivative in ρ."""
 
     equation: Equation
     x: Array
     A: Any
-    bent: tuple[Any, ...]
+    nonlinear: tuple[Any, ...]
 
     @classmethod
     def of(
@@ -206,20 +212,20 @@ class Block:
         A: Any = 0
         for alpha, site, a in equation.linear:
             A = A + _tensor(a(*x))[:, None] * features(sites[site], alpha)
-        return cls(equation, x, A, tuple(features(sites[0], alpha) for alpha, _ in equation.bent))
+        return cls(equation, x, A, tuple(features(sites[0], alpha) for alpha, _ in equation.nonlinear))
 
     def residual(self, c: Any) -> Any:
-        return self.A @ c + _tensor(self.equation.rest(*self.x, *self._jets(c)))[:, None]
+        return self.A @ c + _tensor(self.equation.rest(*self.x, *self._derivatives(c)))[:, None]
 
     def jacobian(self, c: Any) -> Any:
-        jets = self._jets(c)
+        derivatives = self._derivatives(c)
         out = self.A
-        for B, (_, partial) in zip(self.bent, self.equation.bent, strict=True):
-            out = out + _tensor(partial(*self.x, *jets))[:, None] * B
+        for B, (_, partial) in zip(self.nonlinear, self.equation.nonlinear, strict=True):
+            out = out + _tensor(partial(*self.x, *derivatives))[:, None] * B
         return out
 
-    def _jets(self, c: Any) -> list[Array]:
-        return [(B @ c).numpy()[:, 0] for B in self.bent]
+    def _derivatives(self, c: Any) -> list[Array]:
+        return [(B @ c).numpy()[:, 0] for B in self.nonlinear]
 
 
 def _tensor(values: Array) -> Any:
@@ -229,26 +235,26 @@ def _tensor(values: Array) -> Any:
 
 
 def points_on(problem: Problem, region: Region, n: int) -> list[Array]:
-    """Uniform grids of n points in each coordinate on a region, one for each site of a row."""
+    """Return uniform grids of n points per coordinate on a region, one for each site of a row."""
     box = box_of(problem.domain)
     axes = [np.linspace(a, b, n) for a, b in box]
     if isinstance(region, Interior):
         return [_grid(axes)]
     if isinstance(region, Slice):
-        return [_grid(_pinned(axes, region.axis, region.level))]
+        return [_grid(_with_fixed_axis(axes, region.axis, region.level))]
     if isinstance(region, PeriodicFaces):
         # A periodic row compares site 1 with site 0.
-        return [_grid(_pinned(axes, region.axis, level)) for level in (region.low, region.high)]
-    walls = [
-        _grid(_pinned(axes, axis, level))
+        return [_grid(_with_fixed_axis(axes, region.axis, level)) for level in (region.low, region.high)]
+    faces = [
+        _grid(_with_fixed_axis(axes, axis, level))
         for axis, ends in enumerate(box)
         if problem.coordinates[axis] != time_of(problem.domain)
         for level in ends
     ]
-    return [np.concatenate(walls)]
+    return [np.concatenate(faces)]
 
 
-def _pinned(axes: list[Array], axis: int, level: float) -> list[Array]:
+def _with_fixed_axis(axes: list[Array], axis: int, level: float) -> list[Array]:
     return [np.array([level]) if i == axis else a for i, a in enumerate(axes)]
 
 

@@ -1,7 +1,7 @@
-r"""SciPy's solve_bvp: collocation of fourth order on a mesh that follows the residual.
+r"""SciPy's solve_bvp: collocation of fourth order on a mesh adapted to the residual.
 
-y' = F(x, y) with as many conditions at the two ends as y has components; y = (u, u') but for TC-1,
-which is one equation of first order. TC-10 has both of its conditions at the left end.
+y' = F(x, y) with as many conditions at the two ends as y has components; y = (u, u') except for TC-1, which
+is of first order. TC-10 has both conditions at the left end.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from benchmarks.peers.adapter import CannotError, Outcome, Setting, Task
 from pibls.arrays import Array
 from pibls.cases.case import Case
 
-_STAGE = 1e-6  # a tighter tolerance starts from the mesh and the solution of this one
+_STAGE = 1e-6  # a smaller tolerance starts from the mesh and solution at this one
 _MAX_NODES = 500_000
 _CURVE = (1e-3, 1e-6, 1e-9)
 
 
 @dataclass(frozen=True)
 class Equation:
-    """y_k' = rhs(x, y), where y_1' = y_2 is understood if there are two components.
+    """Last component of y' = F(x, y): y_k' = rhs(x, y), with y_1' = y_2 if there are two components.
 
     ``slope`` is the row ∂rhs/∂y; ``ends`` are the conditions, each (which end, component, value).
     """
@@ -36,9 +36,9 @@ class Equation:
     slope: Callable[[Array, Array], list[Array | float]]
     ends: tuple[tuple[int, int, float], ...]
     first_mesh: int
-    """Intervals of the first mesh at the coarsest tolerance."""
+    """Intervals of the first mesh."""
     tightest: float
-    """The smallest tolerance, in steps of half a digit, at which the solver meets its own test."""
+    """Smallest tolerance, in steps of half a decade, at which the solver converges."""
 
     def fun(self, x: Array, y: Array) -> Array:
         return np.vstack([*y[1:], self.rhs(x, y)])
@@ -62,7 +62,7 @@ class Equation:
 
 
 def equation(case: Case) -> Equation:
-    """The case as solve_bvp takes it; sources are u* put into the left-hand sides, by hand."""
+    """Return the case in the form of solve_bvp; the sources are derived from u* by hand."""
     if len(case.problem.coordinates) > 1:
         raise CannotError("solve_bvp is for ordinary differential equations")
     pi, sin, cos = np.pi, np.sin, np.cos
@@ -109,13 +109,13 @@ def equation(case: Case) -> Equation:
     return table[case.name]()
 
 
-def solved(problem: Equation, tol: float) -> Any:
-    """The result of solve_bvp, in two stages where the tolerance is tight."""
+def solve_in_stages(problem: Equation, tol: float) -> Any:
+    """Return the result of solve_bvp, in two stages for small tolerances."""
     x = np.linspace(*problem.interval, problem.first_mesh + 1)
     y = np.zeros((problem.components, x.size))
     if tol < _STAGE:
         coarse = _solve(problem, _STAGE, x, y)
-        # The residual falls like h³: a mesh that will do, instead of many rounds of refinement.
+        # The residual is O(h³): choose a sufficient mesh instead of many refinements.
         parts = math.ceil(1.2 * (_STAGE / tol) ** (1.0 / 3.0))
         steps = np.diff(coarse.x)[:, None] * np.arange(parts) / parts
         x = np.append((coarse.x[:-1, None] + steps).ravel(), coarse.x[-1])
@@ -156,9 +156,9 @@ class SolveBVP:
 
     def run(self, task: Task) -> Outcome:
         problem = equation(task.case)
-        solved(problem, 1e-2)  # the first call of a process imports
+        solve_in_stages(problem, 1e-2)  # imports are not measured
         began = time.perf_counter()
-        result = solved(problem, task.setting.values["tol"])
+        result = solve_in_stages(problem, task.setting.values["tol"])
         seconds = time.perf_counter() - began
         return Outcome(
             result.sol(task.points[:, 0])[0],

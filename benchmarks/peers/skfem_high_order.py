@@ -1,7 +1,7 @@
-r"""scikit-fem at high order: `ElementQuadP` on rectangles, local matrices by one matrix product each.
+r"""scikit-fem at high order: `ElementQuadP` on rectangles, each local matrix by one matrix product.
 
-The forms are those of `ngsolve_high_order`. With trial operators L_k and test operators M_k the local
-matrix is Σ_k ∫ (M_k φ_i)(L_k φ_j), a product of two arrays that scikit-fem's basis holds already.
+The forms are those of `ngsolve_high_order`. With trial operators L_k and test operators M_k the local matrix
+is Σ_k ∫ (M_k φ_i)(L_k φ_j), a product of two arrays of the scikit-fem basis.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.adapter import Outcome, Setting, Task, absent
-from benchmarks.peers.plane import Candidate, Plane, busy, plane_of, repeated, settings_of
+from benchmarks.peers.plane import Candidate, Plane, busy_note, median_time, plane_of, settings_of
 from pibls.arrays import Array
 from pibls.cases.case import Case
 
-# Added to the degree that the elements need: the data are no polynomials.
+# Additional quadrature degree, since the data are not polynomials.
 _BONUS = 4
 _NEWTON_STEPS = 20
 
@@ -56,14 +56,14 @@ class ScikitFEM:
     def run(self, task: Task) -> Outcome:
         plane, chosen = plane_of(task.case), Candidate(**task.setting.values)
         data = Data(plane)
-        (space, solution, facts), seconds, timing = repeated(lambda: solved(data, chosen))
+        (space, solution, facts), seconds, timing = median_time(lambda: solve(data, chosen))
         values = space.basis.probes(task.points.T) @ solution
         facts = {"unknowns": len(solution), **facts, **timing}
-        return Outcome(values, seconds, facts=facts, note=busy(seconds, timing["processor_seconds"]))
+        return Outcome(values, seconds, facts=facts, note=busy_note(seconds, timing["processor_seconds"]))
 
 
 class Data:
-    """The plane's data as NumPy functions."""
+    """The data of a plane case as NumPy functions."""
 
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
@@ -75,13 +75,13 @@ class Data:
 
 @dataclass(frozen=True)
 class Space:
-    """The basis functions in arrays, for all elements at once.
+    """Values and derivatives of the basis functions, for all elements.
 
     ``value``, ``d1``, ``d2`` (elements, functions, points); ``weights`` and the coordinates ``x1``, ``x2``
-    (elements, points); ``dofs`` (elements, functions) the unknown of each function, those of the skeleton
-    first; ``same`` (unknowns,) the one that each unknown is identified with: itself, but for the right side
-    of a periodic domain; ``start`` (unknowns,) has the data where they are given, and ``free`` are the
-    others on the skeleton.
+    (elements, points); ``dofs`` (elements, functions) are the unknowns of the functions, those of the
+    skeleton first; ``same`` (unknowns,) is the unknown that each is identified with: itself, except on the
+    right side of a periodic domain; ``start`` (unknowns,) has the Dirichlet data, and ``free`` are the other
+    unknowns of the skeleton.
     """
 
     basis: Any
@@ -97,13 +97,13 @@ class Space:
     free: Any
 
     def at_points(self, u: Array) -> tuple[Array, Array, Array]:
-        """u and its two derivatives (elements, points)."""
+        """Return u and its two first derivatives, shape (elements, points)."""
         local = u[self.dofs][:, None, :]
         return (local @ self.value)[:, 0], (local @ self.d1)[:, 0], (local @ self.d2)[:, 0]
 
 
-def solved(data: Data, chosen: Candidate) -> tuple[Space, Array, dict[str, Any]]:
-    """The space, the coefficients in it, and what there is to tell about it."""
+def solve(data: Data, chosen: Candidate) -> tuple[Space, Array, dict[str, Any]]:
+    """Return the space, the coefficients, and facts about the solve."""
     import skfem
 
     (a, b), (c, d) = data.plane.box
@@ -113,40 +113,44 @@ def solved(data: Data, chosen: Candidate) -> tuple[Space, Array, dict[str, Any]]
     space = _space(mesh, chosen.order, data)
     f = data.source(space.x1, space.x2)
     if data.plane.kind == "poisson":
-        operators, tested = [space.d1, space.d2], -_tested(space.value, f * space.weights)
+        operators, load = [space.d1, space.d2], -_load_vector(space.value, f * space.weights)
     else:
         b1, b2 = (b(space.x1, space.x2) * np.ones_like(space.x1) for b in data.velocity)
         operators = [b1[:, None] * space.d1 + b2[:, None] * space.d2]
-        tested = _tested(operators[0], f * space.weights)
+        load = _load_vector(operators[0], f * space.weights)
     G = np.concatenate([np.sqrt(space.weights)[:, None] * L for L in operators], axis=2)
-    return space, _condensed(space, G @ G.swapaxes(1, 2), tested, space.start), {}
+    return space, _solve_condensed(space, G @ G.swapaxes(1, 2), load, space.start), {}
 
 
 def _burgers(mesh: Any, order: int, data: Data) -> tuple[Space, Array, dict[str, Any]]:
-    """Newton's method at half the order from the initial value, then from there at the full order."""
+    """Newton's method at half the order from the initial value, then at the full order from that solution."""
     p = max(order // 2, 4)
-    rough = _space(mesh, p, data)
-    initial = _tested(rough.value, data.given["bottom"](rough.x1, rough.x2) * rough.weights)
-    mass = (rough.value * rough.weights[:, None]) @ rough.value.swapaxes(1, 2)
-    guess, first = _newton(rough, data, _condensed(rough, mass, initial, rough.start), 1e-3)
+    half_order = _space(mesh, p, data)
+    initial = _load_vector(
+        half_order.value, data.given["bottom"](half_order.x1, half_order.x2) * half_order.weights
+    )
+    mass = (half_order.value * half_order.weights[:, None]) @ half_order.value.swapaxes(1, 2)
+    guess, first = _newton(
+        half_order, data, _solve_condensed(half_order, mass, initial, half_order.start), 1e-3
+    )
     space = _space(mesh, order, data)
     u = np.zeros(space.basis.N)
-    u[space.dofs[:, _lower(order, p)]] = guess[rough.dofs]
+    u[space.dofs[:, _lower_order_indices(order, p)]] = guess[half_order.dofs]
     given = np.setdiff1d(np.unique(space.dofs[:, : 4 * order]), space.free)
     u[given] = space.start[given]
     u, second = _newton(space, data, u, 1e-6)
     return space, u, {"newton_steps": [first, second]}
 
 
-def _lower(order: int, p: int) -> list[int]:
-    """Where the functions of order p are among those of a higher order: the element is hierarchical."""
+def _lower_order_indices(order: int, p: int) -> list[int]:
+    """Return the indices of the functions of order p among those of a higher order (hierarchical element)."""
     edges = [4 + n * (order - 1) + k for n in range(4) for k in range(p - 1)]
     inside = [4 * order + i * (order - 1) + k for i in range(p - 1) for k in range(p - 1)]
     return [*range(4), *edges, *inside]
 
 
 def _newton(space: Space, data: Data, u: Array, tolerance: float) -> tuple[Array, int]:
-    """The zero of ∫ (u_t + u u_x - f) v + ν u_x v_x, from a u that has the boundary values."""
+    """Solve ∫ (u_t + u u_x - f) v + ν u_x v_x = 0 by Newton from a u with the boundary values."""
     w, nu = space.weights, data.plane.viscosity
     f = data.source(space.x1, space.x2)
     test = np.concatenate([space.value, space.d1], axis=2)
@@ -155,24 +159,26 @@ def _newton(space: Space, data: Data, u: Array, tolerance: float) -> tuple[Array
         first = s[:, None] * space.d1 + s_x[:, None] * space.value + space.d2
         trial = np.concatenate([w[:, None] * first, (nu * w)[:, None] * space.d1], axis=2)
         residual = np.concatenate([w * (f - s_t - s * s_x), -nu * w * s_x], axis=1)
-        step = _condensed(space, test @ trial.swapaxes(1, 2), _tested(test, residual), np.zeros_like(u))
+        step = _solve_condensed(
+            space, test @ trial.swapaxes(1, 2), _load_vector(test, residual), np.zeros_like(u)
+        )
         u = u + step
-        # Convergence is quadratic: the error is far below the last step.
+        # Quadratic convergence: the error is far below the last step.
         if np.linalg.norm(step) <= tolerance * np.linalg.norm(u):
             return u, count
     raise RuntimeError(f"Newton's method did not converge in {_NEWTON_STEPS} steps")
 
 
-def _tested(functions: Array, weighted: Array) -> Array:
-    """∫ φ_i f for each element, f being weighted already: (elements, functions)."""
-    tested: Array = (functions @ weighted[..., None])[..., 0]
-    return tested
+def _load_vector(functions: Array, weighted: Array) -> Array:
+    """Return ∫ φ_i f for each element, shape (elements, functions); f includes the quadrature weights."""
+    load: Array = (functions @ weighted[..., None])[..., 0]
+    return load
 
 
-def _condensed(space: Space, K: Array, F: Array, start: Array) -> Array:
-    """Solve with the local matrices K and vectors F, the unknowns inside eliminated in each element.
+def _solve_condensed(space: Space, K: Array, F: Array, start: Array) -> Array:
+    """Solve by static condensation with the local matrices K and vectors F.
 
-    ``start`` has the values of those unknowns of the skeleton that are not free.
+    ``start`` has the values of the unknowns of the skeleton that are not free.
     """
     import skfem
     from scipy.sparse import coo_matrix
@@ -195,7 +201,7 @@ def _condensed(space: Space, K: Array, F: Array, start: Array) -> Array:
 def _space(mesh: Any, order: int, data: Data) -> Space:
     import skfem
 
-    # The default would integrate as if an element of order p were a polynomial of degree p².
+    # The default quadrature assumes polynomials of degree p².
     basis = skfem.Basis(mesh, skfem.ElementQuadP(order), intorder=2 * order + _BONUS, disable_doflocs=True)
     fields = [field for (field,) in basis.basis]
     gradient = np.stack([field.grad for field in fields], axis=2)
@@ -208,7 +214,7 @@ def _space(mesh: Any, order: int, data: Data) -> Space:
         fixed[right] = True
     for side, function in data.given.items():
         ends, dofs = _edge_dofs(basis, data.plane, side)
-        start[dofs] = _projected(order, ends, function)
+        start[dofs] = _project(order, ends, function)
         fixed[dofs] = True
     dofs = same[basis.element_dofs.T]
     free = np.setdiff1d(np.unique(dofs[:, : 4 * order]), np.nonzero(fixed)[0])
@@ -216,7 +222,7 @@ def _space(mesh: Any, order: int, data: Data) -> Space:
 
 
 def _edge_dofs(basis: Any, plane: Plane, side: str) -> tuple[Array, Any]:
-    """The edges on one side: their ends (2 ends, 2 coordinates, edges) and unknowns (1 + order, edges)."""
+    """Return the edges on one side: ends (2 ends, 2 coordinates, edges), unknowns (1 + order, edges)."""
     mesh = basis.mesh
     axis, end = {"left": (0, 0), "right": (0, 1), "bottom": (1, 0), "top": (1, 1)}[side]
     facets = mesh.facets_satisfying(lambda x: x[axis] == plane.box[axis][end], boundaries_only=True)
@@ -226,9 +232,12 @@ def _edge_dofs(basis: Any, plane: Plane, side: str) -> tuple[Array, Any]:
     return mesh.p[:, nodes].swapaxes(0, 1), dofs
 
 
-def _projected(order: int, ends: Array, function: Any) -> Array:
-    """The function on edges: its values at their ends, its rest projected in L² on the others (order + 1,
-    edges). On an edge the functions of `ElementQuadP` are those of `ElementLinePp`."""
+def _project(order: int, ends: Array, function: Any) -> Array:
+    """Return the coefficients of a function on edges, shape (order + 1, edges).
+
+    Values at the ends, L² projection of the rest; on an edge `ElementQuadP` has the functions of
+    `ElementLinePp`.
+    """
     import skfem
 
     x, w = skfem.quadrature.get_quadrature(skfem.element.ElementLinePp.refdom, 2 * order + _BONUS)

@@ -1,7 +1,7 @@
-r"""TFC: u = g + Σ φᵢ(x) (κᵢ - 𝒞ᵢ[g]) meets the conditions whatever the free function g = Σ ξⱼ hⱼ is.
+r"""TFC: u = g + Σ φᵢ(x) (κᵢ - 𝒞ᵢ[g]) satisfies the conditions for any free function g = Σ ξⱼ hⱼ.
 
-The constrained expression is made from univariate ones, one coordinate after the other; ξ is then the
-least-squares solution of the differential equation alone, linear (LS) or by Gauss-Newton (NLLS).
+The constrained expression is built from univariate ones, one coordinate after the other; ξ is the
+least-squares solution of the differential equation, linear (LS) or by Gauss-Newton (NLLS).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pibls.problem import Problem
 from pibls.problem.forms.form import Form
 from pibls.problem.regions.selection import BoundaryPart, PeriodicFaces, Slice
 
-# Degree of the expansion (total degree in 2D) and points per coordinate, growing; the last is the table's.
+# Degree of the expansion (total degree in 2D) and points per coordinate, increasing; last: the table.
 _SIZES: dict[str, list[tuple[int, int]]] = {
     "TC-1": [(16, 32), (22, 44), (28, 56), (34, 68)],
     "TC-2": [(10, 20), (14, 28), (18, 36), (20, 40)],
@@ -39,7 +39,7 @@ _SIZES: dict[str, list[tuple[int, int]]] = {
 _TOLERANCE, _ROUNDS = 1e-12, 30
 
 Expression = Callable[..., Any]
-"""u(ξ, x₁, …, x_d), an array function of jax."""
+"""Function u(ξ, x₁, …, x_d) of jax arrays."""
 
 
 class TFC:
@@ -72,20 +72,20 @@ class TFC:
         ]
 
     def run(self, task: Task) -> Outcome:
-        # It asks for double precision itself when it is imported. A first build translates the equation,
-        # which a user would have typed in, and loads what jax needs for single operations.
+        # TFC selects double precision on import. The first build translates the equation, which a user would
+        # write by hand, and loads jax.
         _build(task.case.problem, task.setting.values)
-        return _solved(task)
+        return _solve(task)
 
 
-def _solved(task: Task) -> Outcome:
+def _solve(task: Task) -> Outcome:
     from tfc.utils import LsClass, NllsClass
 
     problem, values = task.case.problem, task.setting.values
     began = time.perf_counter()
     u, residual, x, xi = _build(problem, values)
     built = time.perf_counter()
-    # With its timer, run compiles, solves once, and solves again on the clock.
+    # With its timer, run compiles, solves once, and solves again with timing.
     options = {"method": values["method"], "timer": True, "timerType": "perf_counter"}
     facts: dict[str, Any] = {"unknowns": len(xi), "rows": len(x[0])}
     if problem.is_linear:
@@ -96,7 +96,7 @@ def _solved(task: Task) -> Outcome:
         xi, rounds, seconds = solver.run(xi, *x)
         facts["iterations"] = int(rounds)
     first = time.perf_counter() - built - seconds
-    # The first call of NLLS makes one iteration only.
+    # The first call of NLLS does one iteration only.
     compiled = max(0.0, first - seconds / max(1, facts.get("iterations", 1)))
     return Outcome(
         np.asarray(u(xi, *map(_array, task.points.T))),
@@ -107,7 +107,7 @@ def _solved(task: Task) -> Outcome:
 
 
 def _build(problem: Problem, values: Any) -> tuple[Expression, Expression, tuple[Any, ...], Any]:
-    """The constrained expression, the residual, the points, and ξ = 0."""
+    """Return the constrained expression, the residual, the points, and ξ = 0."""
     H, x = free_function(problem, values["basis"], values["degree"], values["points"])
     u = constrained(problem, lambda xi, *x: H(*x) @ xi)
     xi = _array(np.zeros(H(*(c[:1] for c in x)).shape[1]))
@@ -121,24 +121,24 @@ def _array(c: Any) -> Any:
 
 
 def free_function(problem: Problem, basis: str, degree: int, points: int) -> tuple[Any, tuple[Any, ...]]:
-    """h₁, …, h_M without those that the constraints project to zero, and the collocation points."""
+    """Return h₁, …, h_M without those that the constraints project to zero, and the collocation points."""
     from jax import numpy as jnp
     from tfc import mtfc, utfc
 
     low, high = box_of(problem.domain).T
-    idle = [_idle(problem, axis) for axis in range(len(low))]
+    redundant = [_redundant_polynomials(problem, axis) for axis in range(len(low))]
     if len(low) == 1:
-        made = utfc(points, idle[0], degree, basis=basis, x0=float(low[0]), xf=float(high[0]))
-        return made.H, (made.x,)
-    width = max(map(len, idle))
-    # As a matrix: a list of one index would be read as a count.
-    table = jnp.array([i + [-1] * (width - len(i)) for i in idle])
-    made = mtfc([points] * len(low), table, degree, dim=len(low), basis=basis, x0=low, xf=high)
-    return made.H, made.x
+        tfc_class = utfc(points, redundant[0], degree, basis=basis, x0=float(low[0]), xf=float(high[0]))
+        return tfc_class.H, (tfc_class.x,)
+    width = max(map(len, redundant))
+    # As a matrix: a list of one index would be interpreted as a count.
+    table = jnp.array([i + [-1] * (width - len(i)) for i in redundant])
+    tfc_class = mtfc([points] * len(low), table, degree, dim=len(low), basis=basis, x0=low, xf=high)
+    return tfc_class.H, tfc_class.x
 
 
-def _idle(problem: Problem, axis: int) -> list[int]:
-    """The polynomials in this coordinate that are multiples of the constraints' support functions."""
+def _redundant_polynomials(problem: Problem, axis: int) -> list[int]:
+    """Return the polynomials in this coordinate that are spanned by the support functions."""
     out: set[int] = set()
     for statement in problem.statements[1:]:
         region = statement.region
@@ -152,25 +152,27 @@ def _idle(problem: Problem, axis: int) -> list[int]:
 
 
 def constrained(problem: Problem, g: Expression) -> Expression:
-    """The constrained expression around the free function: time first, then each space coordinate."""
+    """Return the constrained expression of a free function: time first, then each space coordinate."""
     u = g
     for statement in problem.statements[1:]:
         region, form = statement.region, statement.form
         if isinstance(region, Slice):
-            u = _at_start(u, region.axis, region.level, form.derivatives[0].alpha[region.axis], _datum(form))
+            u = _at_start(
+                u, region.axis, region.level, form.derivatives[0].alpha[region.axis], _condition_value(form)
+            )
     for statement in problem.statements[1:]:
         region, form = statement.region, statement.form
         if isinstance(region, PeriodicFaces):
-            u = _repeating(u, region.axis, region.low, region.high)
+            u = _periodic(u, region.axis, region.low, region.high)
         elif isinstance(region, BoundaryPart):
             for axis, (low, high) in enumerate(box_of(problem.domain)):
                 if problem.coordinates[axis] != time_of(problem.domain):
-                    u = _at_ends(u, axis, low, high, _datum(form))
+                    u = _at_ends(u, axis, low, high, _condition_value(form))
     return u
 
 
-def _datum(form: Form) -> Expression:
-    """κ of the condition ∂ᵏu = κ."""
+def _condition_value(form: Form) -> Expression:
+    """Return κ of the condition ∂ᵏu = κ."""
     return _compiled(form.variables.coordinates, -form.rest)
 
 
@@ -182,7 +184,7 @@ def _compiled(arguments: Any, expression: Any) -> Expression:
     return lambda *x: function(*x) + jnp.zeros_like(x[0])
 
 
-def _moved(x: tuple[Any, ...], axis: int, level: float) -> tuple[Any, ...]:
+def _with_coordinate(x: tuple[Any, ...], axis: int, level: float) -> tuple[Any, ...]:
     from jax import numpy as jnp
 
     return (*x[:axis], jnp.full_like(x[axis], level), *x[axis + 1 :])
@@ -195,7 +197,7 @@ def _at_start(g: Expression, axis: int, level: float, order: int, value: Express
         there = derivative(there, axis)
 
     def u(xi: Any, *x: Any) -> Any:
-        at = _moved(x, axis, level)
+        at = _with_coordinate(x, axis, level)
         return g(xi, *x) + (x[axis] - level) ** order * (value(*at) - there(xi, *at))
 
     return u
@@ -205,25 +207,27 @@ def _at_ends(g: Expression, axis: int, low: float, high: float, value: Expressio
     """g + (1 - s)(κ(a) - g(a)) + s (κ(b) - g(b)), s = (x - a)/(b - a)."""
 
     def u(xi: Any, *x: Any) -> Any:
-        a, b = _moved(x, axis, low), _moved(x, axis, high)
+        a, b = _with_coordinate(x, axis, low), _with_coordinate(x, axis, high)
         s = (x[axis] - low) / (high - low)
         return g(xi, *x) + (1 - s) * (value(*a) - g(xi, *a)) + s * (value(*b) - g(xi, *b))
 
     return u
 
 
-def _repeating(g: Expression, axis: int, low: float, high: float) -> Expression:
+def _periodic(g: Expression, axis: int, low: float, high: float) -> Expression:
     """g + s (g(a) - g(b)), s = (x - (a + b)/2)/(b - a)."""
 
     def u(xi: Any, *x: Any) -> Any:
         s = (x[axis] - (low + high) / 2) / (high - low)
-        return g(xi, *x) + s * (g(xi, *_moved(x, axis, low)) - g(xi, *_moved(x, axis, high)))
+        return g(xi, *x) + s * (
+            g(xi, *_with_coordinate(x, axis, low)) - g(xi, *_with_coordinate(x, axis, high))
+        )
 
     return u
 
 
 def derivative(u: Expression, axis: int) -> Expression:
-    """∂u/∂x_axis, by TFC's element-wise gradient."""
+    """Return ∂u/∂x_axis by the element-wise gradient of TFC."""
     from tfc.utils import egrad
 
     du: Expression = egrad(u, axis + 1)
@@ -231,21 +235,21 @@ def derivative(u: Expression, axis: int) -> Expression:
 
 
 def residual_of(form: Form, u: Expression) -> Expression:
-    """N[u] - f at the points, from the equation as the case states it."""
-    jets: dict[Any, Expression] = {}
-    for jet in form.derivatives:
-        jets[jet] = u
-        for axis, order in enumerate(jet.alpha):
+    """Return the residual N[u] - f of the equation of the case."""
+    functions: dict[Any, Expression] = {}
+    for symbol in form.derivatives:
+        functions[symbol] = u
+        for axis, order in enumerate(symbol.alpha):
             for _ in range(order):
-                jets[jet] = derivative(jets[jet], axis)
+                functions[symbol] = derivative(functions[symbol], axis)
     coordinates = form.variables.coordinates
     symbols = [s for _, s in form.nonlinear]
     rest = _compiled((*coordinates, *symbols), form.rest)
-    linear = [(jets[jet], _compiled(coordinates, a)) for jet, a in form.linear]
-    bent = [jets[jet] for jet, _ in form.nonlinear]
+    linear = [(functions[symbol], _compiled(coordinates, a)) for symbol, a in form.linear]
+    nonlinear = [functions[symbol] for symbol, _ in form.nonlinear]
 
     def residual(xi: Any, *x: Any) -> Any:
-        out = rest(*x, *(du(xi, *x) for du in bent))
+        out = rest(*x, *(du(xi, *x) for du in nonlinear))
         for du, a in linear:
             out = out + a(*x) * du(xi, *x)
         return out

@@ -1,6 +1,6 @@
 """Advection-diffusion: a boundary layer. -ε u'' + u' = 1.
 
-The flow transports u to the right end, where it drops to zero within a layer of width ε.
+The flow transports u to the right end, where it drops to zero within a layer of width ε = 1/20.
 """
 
 import sympy as sp

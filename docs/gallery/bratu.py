@@ -1,7 +1,7 @@
 """Bratu's equation: combustion in a slab. u'' + λ eᵘ = 0.
 
-There is no steady solution for λ > 3.51. Below that value there are two; Newton's method from zero finds the
-lower one, u = -2 log(cosh(θ(x - 1/2)/2)/cosh(θ/4)) with θ = √(2λ) cosh(θ/4).
+The equation u'' + λ eᵘ = 0 has no solution for λ > 3.51, and two below that value; here λ = 1. Newton's
+method from zero finds the lower one, u = -2 log(cosh(θ(x - 1/2)/2)/cosh(θ/4)) with θ = √(2λ) cosh(θ/4).
 """
 
 import sympy as sp

@@ -1,6 +1,6 @@
 """Burgers' equation: a travelling front. uₜ + u uₓ = ν uₓₓ.
 
-Steepening and viscosity balance in a front of width 4ν that travels at speed 1/2.
+Steepening and viscosity ν = 1/5 balance in a front of width 4ν that travels at speed 1/2.
 """
 
 import sympy as sp

@@ -1,7 +1,7 @@
 """Helmholtz equation: sound in a room. uₓₓ + u_yy + k² u = 0.
 
 A standing wave is driven from the left wall, where u is given; the other walls are sound-hard (zero normal
-derivative). k is far from any resonance of the room.
+derivative). The wave number k = 10 is far from any resonance of the room.
 """
 
 import sympy as sp

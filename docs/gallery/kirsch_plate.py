@@ -1,8 +1,8 @@
 """Kirsch's problem: a plate with a hole. μ Δu + (λ + μ) ∇(∇·u) = 0.
 
 The boundary of the hole is traction-free. The outer sides have the displacements of an infinite plate under
-tension along x. At the top of the hole the stress is three times the far-field stress. Plane stress with E =
-1, ν = 0.3.
+tension along x. At the top of the hole the stress is three times the far-field stress. The plate is in
+plane stress, with E = 1 and ν = 0.3.
 """
 
 import sympy as sp

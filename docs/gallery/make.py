@@ -26,13 +26,13 @@ FIGURES = common.HERE / "figures"
 MEASURED = FIGURES / "measured.json"
 INTRODUCTION = """# Gallery
 
-Examples from many fields. Each example is one script that is also a test: `python docs/gallery/NAME.py`
-solves the problem, compares it with the exact solution and shows the plot, and `tests/test_gallery.py`
-checks that the true error is within the tolerance and the estimate. All examples are solved by
-`pibls.solve(problem, tol=tol)` without further settings. The same problem is available as a problem file for
-`pibls solve NAME.toml`. Problems and tolerances were chosen such that each example takes less than a second
-of processor time; see [limitations](../limits.md) for problems that take longer. For parameter estimation
-from measured data see [the scratch assay](../migrating_cells.md).
+The gallery contains examples from many fields. Each example is one script that is also a test: `python
+docs/gallery/NAME.py` solves the problem, compares it with the exact solution and shows the plot, and
+`tests/test_gallery.py` checks that the true error is within the tolerance and the estimate. All examples
+are solved by `pibls.solve(problem, tol=tol)` without further settings. The same problem is available as a
+problem file for `pibls solve NAME.toml`. Problems and tolerances were chosen such that each example takes
+less than a second of processor time; see [limitations](../limits.md) for problems that take longer. For
+parameter estimation from measured data see [the scratch assay](../migrating_cells.md).
 
 """
 TABLE = """| problem | tol | true error | estimated error | nodes |

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
-Numbers: TypeAlias = npt.NDArray[np.intp]
+Indices: TypeAlias = npt.NDArray[np.intp]
 Complex: TypeAlias = npt.NDArray[np.complex128]
 MultiIndex: TypeAlias = tuple[int, ...]
 Rng: TypeAlias = np.random.Generator

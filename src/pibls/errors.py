@@ -71,6 +71,12 @@ def import_optional(module: str, *, extra: str, purpose: str) -> Any:
         ) from None
 
 
+def failure_reason(problem: Exception) -> str:
+    """Return why a file operation failed, without the path."""
+    found = problem.strerror if isinstance(problem, OSError) else None
+    return found or str(problem)
+
+
 def output_path(path: Any, argument: str) -> Path:
     """Return the path of an output file, checked before any computation.
 

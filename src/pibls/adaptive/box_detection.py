@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from pibls.adaptive.thresholds import TENSOR_PRODUCTS
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.assembly.tensor_products.box_problem import BoxProblem
@@ -17,10 +15,6 @@ def box_problem_of(context: ValidationContext) -> BoxProblem | None:
         or context.compiled.dimension not in TENSOR_PRODUCTS.typical_work
     ):
         return None
-    known = context.problem_cache.get("boxed")
-    if known is None or known[0] is not context.compiled:
-        known = context.problem_cache["boxed"] = (
-            context.compiled,
-            BoxProblem.of(context.compiled, context.domain, context.box),
-        )
-    return cast("BoxProblem | None", known[1])
+    if context.cache.box_problem is None:
+        context.cache.box_problem = (BoxProblem.of(context.compiled, context.domain, context.box),)
+    return context.cache.box_problem[0]

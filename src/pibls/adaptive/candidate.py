@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from pibls.adaptive.basis_parts import (
+    CompositeSpec,
+    FourierSpec,
+    GridSpec,
+    ScaledSpec,
+    SpaceBuilder,
+    vector_functions_of,
+)
 from pibls.adaptive.cost_model import dense_cost
-from pibls.adaptive.initial_guess.harmonic import solve_from_data, solve_from_guess, solve_from_solution
+from pibls.adaptive.initial_guess.guess_sequence import solve_from_data, solve_from_guess, solve_from_solution
 from pibls.adaptive.point_counts import default_points
+from pibls.adaptive.subdomains.family import SubdomainSpecs
 from pibls.adaptive.thresholds import DEFAULT, POINT_COUNTS
 from pibls.adaptive.validation.conditioning import UNKNOWN_CONDITIONING, Conditioning, conditioning_at
 from pibls.adaptive.validation.context import ValidationContext, random_stream
@@ -30,7 +39,12 @@ from pibls.linalg.threads import limit_blas_threads
 from pibls.nonlinear import GaussNewton, Method, Outcome
 from pibls.problem import Region
 from pibls.runtime.caching import cached_property
-from pibls.spaces import Choice, SingleDomainSpace, Space, coefficient_map
+from pibls.spaces import (
+    Choice,
+    SingleDomainSpace,
+    Space,
+    coefficient_map,
+)
 from pibls.status import Status
 
 if TYPE_CHECKING:
@@ -138,41 +152,46 @@ def compute_candidate(
 def draw_space(spec: Choice, context: ValidationContext, key: int) -> Space:
     """Return the space of a basis: shared by all unknowns, unless the basis defines its own."""
     unknowns = context.compiled.unknowns
-    if hasattr(spec, "frequencies") and context.subdomains is None:
-        kept = _frequencies(cast("Any", spec), len(context.box), context.seed, key)
+    if isinstance(spec, FourierSpec) and context.subdomains is None:
+        kept = _frequencies(spec, len(context.box), context.seed, key)
         return SingleDomainSpace.shared(RandomFourierBasis.on_box(context.box, kept), unknowns)
     rng = context.stream(1, key)
     if context.subdomains is not None:
         return context.subdomains.draw_space(spec, rng)
-    make_space = getattr(spec, "space", None)
-    if make_space is not None:
-        made: Space = make_space(context.box, rng, unknowns)
-        return made
-    return SingleDomainSpace.shared(cast("BasisSpec", spec).draw(context.box, rng), unknowns)
+    if isinstance(spec, SpaceBuilder):
+        return spec.space(context.box, rng, unknowns)
+    return SingleDomainSpace.shared(spec.draw(context.box, rng), unknowns)
 
 
-def rescaled(spec: Any) -> Choice:
+def rescaled(spec: Choice) -> Choice:
     """Return the same basis at the companion scale, including its parts and local bases."""
-    changed: dict[str, Any] = {}
-    scale = getattr(spec, "scale", None)
-    if isinstance(scale, tuple):
-        changed["scale"] = tuple(DEFAULT.companion_scale * s for s in scale)
-    elif isinstance(scale, (int, float)):
-        changed["scale"] = DEFAULT.companion_scale * scale
-    if hasattr(spec, "parts"):
-        changed["parts"] = tuple(rescaled(part) for part in spec.parts)
-    if hasattr(spec, "specs"):
-        changed["specs"] = tuple(rescaled(part) for part in spec.specs)
-    if hasattr(spec, "local"):
-        changed["local"] = rescaled(spec.local)
-    return cast("Choice", replace(spec, **changed) if changed else spec)
+    match spec:
+        case CompositeSpec():
+            return _with(spec, parts=_rescaled_parts(spec.parts))
+        case SubdomainSpecs():
+            return replace(spec, specs=_rescaled_parts(spec.specs))
+        case GridSpec():
+            return _with(spec, local=_rescaled_parts((spec.local,))[0])
+        case ScaledSpec():
+            scale = spec.scale
+            factor = DEFAULT.companion_scale
+            changed = tuple(factor * s for s in scale) if isinstance(scale, tuple) else factor * scale
+            return _with(spec, scale=changed)
+    return spec
+
+
+def _with(spec: Any, **changes: Any) -> Choice:
+    return cast("Choice", replace(spec, **changes))
+
+
+def _rescaled_parts(parts: tuple[BasisSpec, ...]) -> tuple[BasisSpec, ...]:
+    return tuple(cast("BasisSpec", rescaled(part)) for part in parts)
 
 
 @lru_cache(maxsize=64)
-def _frequencies(spec: Any, d: int, seed: int, key: int) -> Array:
+def _frequencies(spec: FourierSpec, d: int, seed: int, key: int) -> Array:
     """Return frequencies shared by all problems of that dimension; the array is read-only by convention."""
-    found: Array = spec.frequencies(d, random_stream(seed, 1, key))
-    return found
+    return spec.frequencies(d, random_stream(seed, 1, key))
 
 
 def assemble_system(
@@ -195,7 +214,7 @@ def assemble_system(
 
 def with_shared_coefficients(system: AssembledSystem, spec: Choice, unknowns: int) -> AnySystem:
     """Return the system with shared coefficients of functions that belong to several unknowns."""
-    fields = getattr(spec, "fields", ())
+    fields = vector_functions_of(spec)
     single_domain = system.as_single_matrix
     if not fields or single_domain is None:
         return system
@@ -246,8 +265,8 @@ def condition_errors(context: ValidationContext, residuals: Mapping[str, Norms])
         if r.region.is_integral:
             mine = means.setdefault(r.name, np.zeros(context.compiled.unknowns))
             weights = np.abs(np.asarray(context.held_out[r.region].weights)).ravel()
-            for jet, c in zip(r.linear, known.coefficients, strict=True):
-                mine[jet.unknown] += float(weights @ np.abs(c)) if not any(jet.alpha) else 0.0
+            for derivative, c in zip(r.linear, known.coefficients, strict=True):
+                mine[derivative.unknown] += float(weights @ np.abs(c)) if not any(derivative.alpha) else 0.0
             continue
         if len(r.linear) == 1 and not any(r.linear[0].alpha) and known.coefficients.all():
             k = r.linear[0].unknown

@@ -38,9 +38,9 @@ def characteristic_roots(context: ValidationContext, axis: int, X: Array) -> Arr
         a = r.coefficients(X, normals, r.data_function_values(X))
         for unknown in range(context.compiled.unknowns):
             pure = {
-                jet.alpha[axis]: row
-                for jet, row in zip(r.linear, a, strict=True)
-                if jet.unknown == unknown and sum(jet.alpha) == jet.alpha[axis]
+                derivative.alpha[axis]: row
+                for derivative, row in zip(r.linear, a, strict=True)
+                if derivative.unknown == unknown and sum(derivative.alpha) == derivative.alpha[axis]
             }
             most = max(pure, default=0)
             if most:
@@ -146,9 +146,11 @@ def boundary_layer_rates(context: ValidationContext) -> BoundaryLayerRates:
         order = max((sum(j.alpha) for j in r.linear), default=0)
         for unknown in range(compiled.unknowns):
             along = np.zeros((order + 1, len(X)))
-            for jet, row in zip(r.linear, a, strict=True):
-                if jet.unknown == unknown:
-                    along[sum(jet.alpha)] += row * np.prod(inwards ** np.array(jet.alpha), axis=1)
+            for derivative, row in zip(r.linear, a, strict=True):
+                if derivative.unknown == unknown:
+                    along[sum(derivative.alpha)] += row * np.prod(
+                        inwards ** np.array(derivative.alpha), axis=1
+                    )
             roots = np.array([_roots(c, order) for c in along[::-1].T]).reshape(len(X), order)
             decay = np.maximum(decay, np.nan_to_num(-roots.real).max(axis=1, initial=0.0))
     thin = slanted & (decay * float(np.ptp(context.box, axis=1).max()) > DECAY_RATES.min_layer_decay)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -11,34 +11,20 @@ import numpy as np
 
 from pibls.adaptive.budget import Budget, OutOfTimeError, Progress
 from pibls.adaptive.candidate import Candidate, compute_candidate, condition_errors, rescaled
-from pibls.adaptive.evolution import redundant_initial_conditions
-from pibls.adaptive.evolutions.boundary_condition_count import (
-    has_missing_boundary_conditions,
-    redundant_boundary_conditions,
-)
-from pibls.adaptive.evolutions.well_posedness import (
-    has_missing_inflow_conditions,
-    outflow_conditions,
-    short_wave_growth,
-)
 from pibls.adaptive.scheduler import StrategyScheduler
 from pibls.adaptive.singular.enrichment import (
     Enrichment,
-    are_weak,
     corner_enrichment,
-    strongest_corners,
     with_singular_ends,
 )
 from pibls.adaptive.singular.system_corners import (
     enrich_subdomains,
-    relevant_system_corners,
     with_junctions,
     with_system_corners,
 )
-from pibls.adaptive.split_conditions import split_piecewise_conditions
 from pibls.adaptive.strategy import Strategy
-from pibls.adaptive.thresholds import CELLS, DEFAULT, SCHEDULER, WELL_POSEDNESS
-from pibls.adaptive.validation.context import ValidationContext
+from pibls.adaptive.thresholds import CELLS, DEFAULT, SCHEDULER
+from pibls.adaptive.validation.context import ValidationContext, validation_cache
 from pibls.adaptive.validation.estimate import (
     UNCHECKED,
     ErrorEstimate,
@@ -49,27 +35,21 @@ from pibls.adaptive.validation.estimate import (
     unknowns_at,
     with_lower_bound,
 )
-from pibls.analysis.corners.junctions import junctions_of
-from pibls.analysis.flux_balance import flux_imbalance
-from pibls.analysis.frobenius import singular_ends
-from pibls.analysis.missing_conditions import lacks_boundary_condition
-from pibls.analysis.redundant_conditions import redundant_conditions
+from pibls.analysis.analysis import Analysis, IllPosedness, analyze
+from pibls.analysis.split_conditions import split_piecewise_conditions
 from pibls.arrays import Array
 from pibls.assembly.points import Points, place
 from pibls.assembly.scaled_residuals import residuals_at
 from pibls.basis import BasisSpec
 from pibls.errors import ProblemError
-from pibls.geometry import Domain, box_of, time_of
+from pibls.geometry import box_of, time_of
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.tree.engine import LOCAL, Engine
 from pibls.nonlinear import GaussNewton, Method, StructuredLeastSquares
 from pibls.problem import Problem, refuse_unsupported_sources
-from pibls.problem.forms.compilation import CompiledProblem, Residual, compile_problem
-from pibls.problem.interfaces.decomposition import (
-    refuse_unsupported_interfaces,
-    single_subdomain,
-    subdomain_decomposition,
-)
+from pibls.problem.forms.compilation import Residual, compile_problem
+from pibls.problem.interfaces.decomposition import SubdomainDecomposition, single_subdomain
+from pibls.problem.interfaces.unsupported_interfaces import refuse_unsupported_interfaces
 from pibls.problem.statement import unique_labels
 from pibls.runtime.deadline import deadline
 from pibls.spaces import Choice, Space
@@ -155,123 +135,93 @@ def _with_function_jumps(problem: Problem, answer: SolveResult) -> SolveResult:
 
 
 def _run(problem: Problem, request: Request, budget: Budget) -> SolveResult:
-    compiled, domain = compile_problem(problem), problem.domain
     if request.basis is not None:
         return _solve_as_given(problem, request, budget)
-    if redundant := problem.cached("surplus", lambda: _redundant_initial_conditions(compiled, domain)):
-        return _solve_without_redundant(problem, [compiled.residuals[i] for i in redundant], request, budget)
-    if (ill_posed := problem.cached("wrong", lambda: _ill_posedness(compiled, domain))) is not None:
-        return _solve_ill_posed(problem, ill_posed, request, budget)
-    redundant_boundary = [
-        compiled.residuals[i] for i in problem.cached("twice", lambda: redundant_conditions(compiled, domain))
-    ]
-    if (
-        redundant_boundary
-        and (decided := _solve_with_redundant(problem, redundant_boundary, request, budget)) is not None
-    ):
-        return decided
-    corners, system_corners, are_weak_corners = problem.cached(
-        "corners", lambda: _find_corners(compiled, domain)
-    )
-    ends = problem.cached("ends", lambda: singular_ends(problem))
+    analysis = analyze(problem)
+    if analysis.redundant_in_time:
+        return _solve_without_redundant(problem, analysis.redundant_in_time, request, budget)
+    if analysis.ill_posedness is not None:
+        return _solve_ill_posed(problem, analysis.ill_posedness, request, budget)
+    if analysis.redundant:
+        decided = _solve_with_redundant(problem, analysis.redundant, request, budget)
+        if decided is not None:
+            return decided
+    if analysis.decomposition is not None:
+        return _solve_on_subdomains(analysis, analysis.decomposition, request, budget)
+    return _solve_on_one_domain(analysis, request, budget)
+
+
+def _solve_on_subdomains(
+    analysis: Analysis, decomposition: SubdomainDecomposition, request: Request, budget: Budget
+) -> SolveResult:
+    """Solve on subdomains between interfaces, with the singular functions of corners and junctions."""
+    problem, compiled, corners = analysis.problem, analysis.compiled, analysis.corners
+    plain = enrich_subdomains(corners.scalar, corners.system, compiled, decomposition, request.enrich)
+    junctions = analysis.junctions
+
+    def with_junction_functions() -> ValidationContext | None:
+        extra = with_junctions(plain, junctions, problem.domain, decomposition)
+        return None if extra is plain else _context(problem, request, extra).on_subdomains(decomposition)
+
+    # Singular functions at the ends of interfaces are computed only if the solution needs them. It always
+    # needs them around an interior corner or the tip of a slit.
+    context = with_junction_functions() if any(j.is_full_angle for j in junctions) else None
+    later = with_junction_functions if context is None else None
+    if context is None:
+        context = _context(problem, request, plain).on_subdomains(decomposition)
+    undivided = _context(problem, request) if decomposition.is_optional else None
+    return _schedule(context, request, budget, None, later, undivided=undivided)
+
+
+def _solve_on_one_domain(analysis: Analysis, request: Request, budget: Budget) -> SolveResult:
+    """Solve on the whole domain; singular functions of weak corners are added only if needed."""
+    problem, compiled, corners = analysis.problem, analysis.compiled, analysis.corners
+    ends = analysis.singular_ends
 
     def make_enrichment() -> Enrichment:
-        plain = with_singular_ends(corner_enrichment(corners, compiled, domain, request.enrich), ends)
+        plain = corner_enrichment(corners.scalar, compiled, problem.domain, request.enrich)
+        plain = with_singular_ends(plain, ends)
         try:
-            return with_system_corners(plain, system_corners, domain, is_linear=compiled.is_linear)
+            return with_system_corners(plain, corners.system, problem.domain, is_linear=compiled.is_linear)
         except OutOfTimeError:
             return plain
-
-    decomposition = subdomain_decomposition(problem)
-    if decomposition is not None:
-        plain = enrich_subdomains(corners, system_corners, compiled, decomposition, request.enrich)
-        junctions = junctions_of(compiled, domain, decomposition)
-
-        def with_junction_functions() -> ValidationContext | None:
-            extra = with_junctions(plain, junctions, domain, decomposition)
-            return None if extra is plain else _context(problem, request, extra).on_subdomains(decomposition)
-
-        # Singular functions at the ends of interfaces are computed only if the solution needs them. It always
-        # needs them around an interior corner or the tip of a slit.
-        context = with_junction_functions() if any(j.is_full_angle for j in junctions) else None
-        chosen_context = (
-            _context(problem, request, plain).on_subdomains(decomposition) if context is None else context
-        )
-        undivided = _context(problem, request) if decomposition.is_optional else None
-        return _schedule(
-            chosen_context,
-            request,
-            budget,
-            None,
-            with_junction_functions if context is None else None,
-            undivided=undivided,
-        )
 
     def hole_context() -> ValidationContext | None:
         # In 2D functions around holes are known from the equation, or cells are used.
         one = single_subdomain(problem) if compiled.dimension > 2 else None
         return None if one is None else _context(problem, request, make_enrichment()).on_subdomains(one)
 
-    if are_weak_corners and not ends and not request.enrich:
+    if corners.are_weak and not ends and not request.enrich:
         # Functions for the corners of a rectangle and for holes are computed only if the solution needs them.
         # At corners of a nonlinear system refined cells are better.
-        weak_enrichment = make_enrichment if compiled.is_linear or not system_corners else None
+        weak_enrichment = make_enrichment if compiled.is_linear or not corners.system else None
         return _schedule(_context(problem, request), request, budget, weak_enrichment, hole_context)
     extra = make_enrichment()
     context = _context(problem, request, extra)
     return _schedule(context, request, budget, None if extra.is_essential else lambda: extra, hole_context)
 
 
-def _redundant_initial_conditions(compiled: CompiledProblem, domain: Domain) -> tuple[int, ...]:
-    """Return the indices of redundant conditions of an evolution."""
-    return (
-        redundant_initial_conditions(compiled, domain)
-        or outflow_conditions(compiled, domain)
-        or redundant_boundary_conditions(compiled, domain)
-    )
-
-
-def _find_corners(compiled: CompiledProblem, domain: Domain) -> tuple[Any, Any, bool]:
-    """Return corners of scalar equations, corners of systems, and whether all of them are weak."""
-    system_corners = relevant_system_corners(compiled, domain)
-    found = () if system_corners else strongest_corners(compiled, domain)
-    return found, system_corners, are_weak(found) and not any(w.is_strong for w in system_corners)
-
-
-def _ill_posedness(compiled: CompiledProblem, domain: Domain) -> tuple[Status, dict[str, Any]] | None:
-    """Return the status and notes of a problem that is ill-posed for every basis; None if it is not."""
-    growth = short_wave_growth(compiled, domain)
-    if growth is not None:
-        return Status.UNSTABLE, {"growth": growth}
-    if (
-        has_missing_inflow_conditions(compiled, domain)
-        or has_missing_boundary_conditions(compiled, domain)
-        or lacks_boundary_condition(compiled, domain)
-    ):
-        return Status.UNDETERMINED, {}
-    imbalance = flux_imbalance(compiled, domain)
-    return None if imbalance is None else (Status.NO_SOLUTION, {"imbalance": imbalance})
-
-
 def _solve_ill_posed(
-    problem: Problem, ill_posed: tuple[Status, dict[str, Any]], request: Request, budget: Budget
+    problem: Problem, ill_posed: IllPosedness, request: Request, budget: Budget
 ) -> SolveResult:
     """Solve an ill-posed problem with few random features, which may succeed for smooth data."""
-    status, notes = ill_posed
+    status = ill_posed.status
     unstable = status is Status.UNSTABLE
     most = (
-        WELL_POSEDNESS.max_nodes if unstable else SCHEDULER.fallback_nodes * compile_problem(problem).unknowns
+        SCHEDULER.unstable_nodes if unstable else SCHEDULER.fallback_nodes * compile_problem(problem).unknowns
     )
     context = replace(_context(problem, request), evolution=None)
     small_budget = replace(budget, max_nodes=min(budget.max_nodes, most))
     answer = _schedule(context, request, small_budget, None, allows_subdivision=False)
     if unstable and answer.status.converged:
         return answer
-    return replace(answer, status=status, estimator=KnownEstimate(UNCHECKED), notes=answer.notes | notes)
+    found = {"growth": ill_posed.growth, "imbalance": ill_posed.imbalance}
+    notes = answer.notes | {name: value for name, value in found.items() if value is not None}
+    return replace(answer, status=status, estimator=KnownEstimate(UNCHECKED), notes=notes)
 
 
 def _solve_without_redundant(
-    problem: Problem, redundant: list[Residual], request: Request, budget: Budget
+    problem: Problem, redundant: Sequence[Residual], request: Request, budget: Budget
 ) -> SolveResult:
     """Drop redundant initial conditions, solve, then check them."""
     reduced = _drop_conditions(problem, redundant)
@@ -287,7 +237,7 @@ def _solve_without_redundant(
 
 
 def _solve_with_redundant(
-    problem: Problem, redundant_boundary: list[Residual], request: Request, budget: Budget
+    problem: Problem, redundant_boundary: Sequence[Residual], request: Request, budget: Budget
 ) -> SolveResult | None:
     """Solve without redundant conditions, and return the result if these hold or are clearly violated.
 
@@ -305,7 +255,7 @@ def _solve_with_redundant(
     return None if judged.status is Status.NO_SOLUTION else judged
 
 
-def _drop_conditions(problem: Problem, redundant: list[Residual]) -> Problem:
+def _drop_conditions(problem: Problem, redundant: Sequence[Residual]) -> Problem:
     """Return the problem without these conditions."""
     names = {r.name for r in redundant}
     labels = unique_labels([c.label for c in problem.conditions])
@@ -314,7 +264,7 @@ def _drop_conditions(problem: Problem, redundant: list[Residual]) -> Problem:
 
 
 def _check_dropped(
-    problem: Problem, redundant: list[Residual], request: Request, answer: SolveResult, clearly: float
+    problem: Problem, redundant: Sequence[Residual], request: Request, answer: SolveResult, clearly: float
 ) -> SolveResult:
     """Add the residuals of dropped conditions to a result.
 
@@ -341,14 +291,14 @@ def _check_dropped(
 
 def _context(problem: Problem, request: Request, extra: Enrichment | None = None) -> ValidationContext:
     context = ValidationContext.of(
-        compile_problem(problem), problem.domain, request.seed, request.tol, extra, problem.value_cache
+        compile_problem(problem), problem.domain, request.seed, request.tol, extra, validation_cache(problem)
     )
     return replace(context, engine=request.engine)
 
 
 def _given_context(problem: Problem, request: Request) -> ValidationContext:
     context = _context(problem, request, Enrichment(request.enrich))
-    decomposition = subdomain_decomposition(problem)
+    decomposition = analyze(problem).decomposition
     return context if decomposition is None else context.on_subdomains(decomposition)
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import lru_cache
-from typing import cast
 
 import numpy as np
 
+from pibls.adaptive.basis_parts import BoundarySpec, GridSpec, ScaledSpec, parts_of
 from pibls.adaptive.thresholds import POINT_COUNTS
 from pibls.assembly.points import Points
+from pibls.basis.protocol import interior_size
 from pibls.geometry import Domain, faces_of, time_of
 from pibls.geometry.faces.face import FacesKey
-from pibls.spaces import Choice, Decomposed
+from pibls.spaces import Choice
 
 
 def default_points(spec: Choice, domain: Domain, density: float) -> Points:
@@ -21,15 +22,9 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
 
     An anisotropic basis needs more points on the faces that contain its dominant coordinates.
     """
-    d, nodes = len(domain.coordinates), getattr(spec, "interior_size", spec.size)
-    cells = getattr(spec, "cells", None)
-    if cells is not None:
-        local = default_points(cast("Decomposed", spec).local, domain, density)
-        across = max(math.prod(cells) // c for c in cells)
-        return replace(
-            local, interior=local.interior * math.prod(cells), boundary=local.boundary * across,
-            initial=local.initial * across, rule="sobol",
-        )  # fmt: skip
+    d, nodes = len(domain.coordinates), interior_size(spec)
+    if isinstance(spec, GridSpec):
+        return _points_in_cells(spec, domain, density)
     if d == 1:
         return Points(2 * nodes, 2, 1, rule="chebyshev")
     anisotropy = _anisotropy(spec, d)
@@ -46,10 +41,22 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
     return Points(int(density * nodes), boundary, int(faces[-1]), rule="sobol", boundary_rule=rule)
 
 
+def _points_in_cells(spec: GridSpec, domain: Domain, density: float) -> Points:
+    """Return the points of the local basis, in all cells of a grid."""
+    local, cells = default_points(spec.local, domain, density), spec.cells
+    across = max(math.prod(cells) // c for c in cells)
+    return replace(
+        local, interior=local.interior * math.prod(cells), boundary=local.boundary * across,
+        initial=local.initial * across, rule="sobol",
+    )  # fmt: skip
+
+
 def needs_dense_boundary(spec: Choice) -> bool:
     """Whether the basis has corner functions, which need more boundary points."""
-    parts = (*getattr(spec, "parts", ()), *getattr(spec, "specs", ()))
-    return any(getattr(part, "needs_dense_boundary", False) or needs_dense_boundary(part) for part in parts)
+    return any(
+        (isinstance(part, BoundarySpec) and part.needs_dense_boundary) or needs_dense_boundary(part)
+        for part in parts_of(spec)
+    )
 
 
 def _perimeter_ratio(domain: Domain) -> float:
@@ -67,7 +74,7 @@ def _perimeter_ratio_of(key: FacesKey, lengths: tuple[float, ...], timed: bool) 
 
 def _anisotropy(spec: Choice, d: int) -> list[float]:
     """Return the anisotropy of the basis along each coordinate, with geometric mean 1."""
-    scale = getattr(spec, "scale", 1.0)
+    scale = spec.scale if isinstance(spec, ScaledSpec) else 1.0
     if not isinstance(scale, tuple) or len(scale) != d:
         return [1.0] * d
     mean = math.prod(scale) ** (1.0 / d)

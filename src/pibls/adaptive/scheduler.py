@@ -1,4 +1,8 @@
-"""Scheduler of strategies: the one expected to reach the tolerance first is advanced next."""
+"""Scheduler of strategies: the one expected to reach the tolerance first is advanced next.
+
+The scheduler creates the strategies that apply to a problem, adds further ones (for corners, holes,
+subdivision) when they are needed, keeps the best candidate, and decides the final status.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,9 @@ from pibls.runtime.deadline import deadline
 from pibls.runtime.interruption import clear_pending_interrupt, raise_pending_interrupt
 from pibls.spaces import Space
 from pibls.status import Status
+
+_Estimate = tuple[Strategy, CostEstimate]
+"""A strategy with the predicted cost of its next candidate."""
 
 
 @dataclass
@@ -60,39 +67,50 @@ class StrategyScheduler:
 
     def _create_strategies(self) -> None:
         """Create the strategies for the problem."""
-        self.strategies = [self._random_feature_strategy(self.context)]
         if self.context.subdomains is not None:
-            # Corner functions cost little compared with all subdomains, and no other strategy supports those.
-            enrichment = replace(self.context.enrichment, hole_functions=HoleEnrichment())
-            self.strategies = [self._random_feature_strategy(self.context, enrichment)]
-            if self.undivided_context is not None and self.points is None and self.method is None:
-                self.strategies += self._time_window_strategies(self.undivided_context)
+            self.strategies = self._subdomain_strategies()
             return
-        if self.context.enrichment.is_essential:
-            # At corners of systems random features alone gain nothing.
-            alone = bool(self.context.enrichment.vector_functions)
-            self.strategies = [
-                *([] if alone else self.strategies),
-                self._random_feature_strategy(self.context, self.context.enrichment),
-            ]
-        faces = self.context.compiled.interfaces
-        if not self.allows_subdivision or self.points is not None or self.method is not None:
+        self.strategies = self._feature_strategies()
+        if not self.allows_subdivision or self._is_restricted:
             return
         ode_strategies = self._ode_strategies()
-        if (
-            not self.context.enrichment.is_essential
-            and not faces.planes
-            and (ode_strategies or self.context.evolution is None)
-        ):
+        faces, is_evolution = self.context.compiled.interfaces, self.context.evolution is not None
+        is_smooth = not self.context.enrichment.is_essential and not faces.planes
+        if is_smooth and (ode_strategies or not is_evolution):
             self.primary = ode_strategies[0] if ode_strategies else self.strategies[0]
             self.strategies += ode_strategies
             return
         subdividing = ode_strategies + self._subdivision_strategies()
         # The solution is not smooth across a jump: only discretizations with faces there converge.
-        if faces.planes and subdividing and (faces.in_equations or self.context.evolution is not None):
+        if faces.planes and subdividing and (faces.in_equations or is_evolution):
             self.strategies, self.weak_enrichment, self.hole_context = subdividing, None, None
         else:
             self.strategies += subdividing
+
+    @property
+    def _is_restricted(self) -> bool:
+        """Whether points or a method were given, which only random features support."""
+        return self.points is not None or self.method is not None
+
+    def _subdomain_strategies(self) -> list[Strategy]:
+        """Return the strategies on subdomains, and for optional ones those that do without them."""
+        # Corner functions cost little compared with all subdomains, and no other strategy supports those.
+        enrichment = replace(self.context.enrichment, hole_functions=HoleEnrichment())
+        on_subdomains = self._random_feature_strategy(self.context, enrichment)
+        if self.undivided_context is None or self._is_restricted:
+            return [on_subdomains]
+        return [on_subdomains, *self._time_window_strategies(self.undivided_context)]
+
+    def _feature_strategies(self) -> list[Strategy]:
+        """Return the strategies with random features on the whole domain."""
+        enrichment = self.context.enrichment
+        if not enrichment.is_essential:
+            return [self._random_feature_strategy(self.context)]
+        enriched = self._random_feature_strategy(self.context, enrichment)
+        # At corners of systems random features alone gain nothing.
+        if enrichment.vector_functions:
+            return [enriched]
+        return [self._random_feature_strategy(self.context), enriched]
 
     def _needs_alternatives(self, first: Strategy) -> bool:
         """Whether the first strategy ends, stagnates, or is slow enough that others may be faster."""
@@ -207,6 +225,7 @@ class StrategyScheduler:
         return self.context.compiled.interfaces.unlocated > self.context.tol
 
     def _run_strategies(self) -> None:
+        """Advance one strategy after the other until one is accepted or none is worth its cost."""
         while True:
             if self.primary is not None and self._needs_alternatives(self.primary):
                 self.primary = None
@@ -216,81 +235,96 @@ class StrategyScheduler:
                 for strategy in self.strategies
                 if (estimate := strategy.estimate_cost()) is not None
             ]
-            if self.weak_enrichment is not None and all(
-                estimate.remaining > SCHEDULER.corner_delay for _, estimate in estimates
-            ):
-                self._add_corner_strategy(self.weak_enrichment())
-                continue
-            if self.hole_context is not None and all(
-                estimate.remaining > SCHEDULER.corner_delay for _, estimate in estimates
-            ):
-                self._add_hole_strategy(self.hole_context())
+            if self._add_delayed_strategy(estimates):
                 continue
             if not estimates or self._is_exhausted(estimates):
                 self._set_final_status()
                 return
-            known = self.found is not None
-            affordable = [(p, o) for p, o in estimates if not known or p.fits_budget(o.work)]
-            alone = (
-                self.context.subdomains is not None
-            )  # no other strategy applies: continue up to the limits
-            promising = [pair for pair in affordable if alone or math.isfinite(pair[1].remaining)]
-            if not promising and len(affordable) < len(estimates):
-                self.status = Status.TIME_LIMIT
-                self._finalize_best()
-                # With a fallback available, start candidates that may exceed the limit; they are aborted
-                # at the deadline.
-                affordable = promising = [
-                    (p, o) for p, o in estimates if o.remaining < math.inf and p.may_fit_budget(o.work)
-                ]
-                if self.accepted is not None or not affordable:
-                    return
-            strategy, estimate = min(affordable, key=lambda pair: pair[1].remaining)
-            # Random features converge slowly until they resolve an oscillation, and then fast.
-            cheap = [
-                (p, o)
-                for p, o in affordable
-                if o.work < SCHEDULER.cheap_fraction * estimate.remaining and p.is_improving
-            ]
-            strategy, estimate = min(cheap, key=lambda pair: pair[1].work, default=(strategy, estimate))
-            if not promising and estimate.work > 0.5 * self.budget.work_done:
-                # An expensive candidate that is not expected to help is computed only close to the tolerance.
-                self._finalize_best()
-                if self.accepted is not None or self.best is not strategy or not strategy.is_near_tolerance:
-                    self._set_final_status()
-                    return
-            expected = self.budget.seconds_per_work(strategy) * estimate.work
-            if self.found is not None and expected > max(self.budget.spent, SCHEDULER.report_interval):
-                now = self.found
-                self.budget.report(
-                    Progress(
-                        now.space.nodes, now.relative_residual, None, self.budget.spent, expected=expected
-                    )
-                )
+            chosen = self._choose(estimates)
+            if chosen is None:
+                return
+            strategy, estimate = chosen
+            self._report_expected_time(strategy, estimate)
             strategy.warm_start(self.found)
             self._advance(strategy)
-            if self._repeats_local_minimum(strategy):
-                self.status, self.accepted = Status.NO_SOLUTION, strategy
+            if self._is_final(strategy):
                 return
-            at_rounding_limit = strategy.status is Status.ROUNDING_LIMIT and strategy.relative_error(
-                _best_of(strategy), strategy.error
-            ) < (math.inf if strategy.is_conclusive else self.context.thresholds.rounding_residual)
-            if at_rounding_limit and strategy.is_conclusive and self.hole_context is not None:
-                before = len(self.strategies)
-                self._add_hole_strategy(self.hole_context())
-                if len(self.strategies) > before:
-                    continue
-            # For propagating discontinuities below the resolution, accept the time-stepping result.
-            is_incompatible = (
-                strategy.context is self.undivided_context and strategy.status is Status.INCOMPATIBLE_DATA
+
+    def _add_delayed_strategy(self, estimates: list[_Estimate]) -> bool:
+        """Add the functions of weak corners, then those of holes, if no strategy is about to succeed."""
+        if any(not estimate.remaining > SCHEDULER.corner_delay for _, estimate in estimates):
+            return False
+        if self.weak_enrichment is not None:
+            self._add_corner_strategy(self.weak_enrichment())
+            return True
+        if self.hole_context is not None:
+            self._add_hole_strategy(self.hole_context())
+            return True
+        return False
+
+    def _choose(self, estimates: list[_Estimate]) -> _Estimate | None:
+        """Return the strategy to be advanced next; None if there is none, with the status set."""
+        is_first = self.found is None
+        affordable = [(p, o) for p, o in estimates if is_first or p.fits_budget(o.work)]
+        # On subdomains no other strategy applies: continue up to the limits.
+        alone = self.context.subdomains is not None
+        promising = [pair for pair in affordable if alone or math.isfinite(pair[1].remaining)]
+        if not promising and len(affordable) < len(estimates):
+            self.status = Status.TIME_LIMIT
+            self._finalize_best()
+            # With a fallback available, start candidates that may exceed the limit; they are aborted
+            # at the deadline.
+            affordable = promising = [
+                (p, o) for p, o in estimates if o.remaining < math.inf and p.may_fit_budget(o.work)
+            ]
+            if self.accepted is not None or not affordable:
+                return None
+        strategy, estimate = _most_efficient(affordable)
+        if not promising and estimate.work > 0.5 * self.budget.work_done:
+            # An expensive candidate that is not expected to help is computed only close to the tolerance.
+            self._finalize_best()
+            if self.accepted is not None or self.best is not strategy or not strategy.is_near_tolerance:
+                self._set_final_status()
+                return None
+        return strategy, estimate
+
+    def _report_expected_time(self, strategy: Strategy, estimate: CostEstimate) -> None:
+        """Report the expected time of the next candidate, if it is long."""
+        expected = self.budget.seconds_per_work(strategy) * estimate.work
+        now = self.found
+        if now is not None and expected > max(self.budget.spent, SCHEDULER.report_interval):
+            self.budget.report(
+                Progress(now.space.nodes, now.relative_residual, None, self.budget.spent, expected=expected)
             )
-            if (
-                strategy.status is not None
-                and (strategy.status.final or at_rounding_limit)
-                and not is_incompatible
-            ):
-                self.status, self.accepted = strategy.status, strategy
-                return
+
+    def _is_final(self, strategy: Strategy) -> bool:
+        """Whether the search ends with the last candidate of a strategy, with the status set."""
+        if self._repeats_local_minimum(strategy):
+            self.status, self.accepted = Status.NO_SOLUTION, strategy
+            return True
+        if strategy.status is None:
+            return False
+        at_rounding_limit = self._is_at_rounding_limit(strategy)
+        if at_rounding_limit and strategy.is_conclusive and self.hole_context is not None:
+            before = len(self.strategies)
+            self._add_hole_strategy(self.hole_context())
+            if len(self.strategies) > before:
+                return False
+        # For propagating discontinuities below the resolution, accept the time-stepping result.
+        is_incompatible = (
+            strategy.context is self.undivided_context and strategy.status is Status.INCOMPATIBLE_DATA
+        )
+        if is_incompatible or not (strategy.status.final or at_rounding_limit):
+            return False
+        self.status, self.accepted = strategy.status, strategy
+        return True
+
+    def _is_at_rounding_limit(self, strategy: Strategy) -> bool:
+        """Whether a strategy ended at the rounding limit, with an error that no other is likely to reduce."""
+        if strategy.status is not Status.ROUNDING_LIMIT:
+            return False
+        limit = math.inf if strategy.is_conclusive else self.context.thresholds.rounding_residual
+        return strategy.relative_error(_best_of(strategy), strategy.error) < limit
 
     def _advance(self, strategy: Strategy) -> None:
         """Compute the next candidate of a strategy; if memory does not suffice, the strategy ends."""
@@ -328,7 +362,7 @@ class StrategyScheduler:
         self._local_minima.append(now)
         return len({a.space.columns for a in (now, *matching)}) >= SCHEDULER.repeated_minima
 
-    def _is_exhausted(self, estimates: list[tuple[Strategy, CostEstimate]]) -> bool:
+    def _is_exhausted(self, estimates: list[_Estimate]) -> bool:
         """Whether all remaining strategies fail, and are not expected to find another function."""
         if self.context.compiled.is_linear or self.context.evolution is not None:
             return False
@@ -378,36 +412,34 @@ class StrategyScheduler:
     def _set_final_status(self) -> None:
         """Determine the status when all strategies have ended."""
         self._finalize_best()
-        if self.accepted is not None:
-            return
-        final_statuses = [strategy.status for strategy in self.strategies if strategy.status is not None]
-        if self.best is not None and self.best.status is Status.INCOMPATIBLE_DATA:
-            self.status = Status.INCOMPATIBLE_DATA
-            return
+        if self.accepted is None:
+            self.status = self._unaccepted_status()
+
+    def _unaccepted_status(self) -> Status:
+        """Return the status if no candidate is accepted."""
+        found, best = self.found, self.best
+        if best is not None and best.status is Status.INCOMPATIBLE_DATA:
+            return Status.INCOMPATIBLE_DATA
+        final_statuses = {strategy.status for strategy in self.strategies}
         for status in (Status.INCOMPLETE, Status.MEMORY_LIMIT, Status.ROUNDING_LIMIT, Status.NO_SOLUTION):
             if status in final_statuses:
-                self.status = status
-                return
+                return status
+        if self._is_contradictory(found):
+            return Status.NO_SOLUTION
+        if found is not None and found.outcome.status is Status.STALLED:
+            return Status.STALLED
+        at_limit = best is None or best.estimate_cost() is None
+        return Status.NODE_LIMIT if at_limit else Status.SLOW_CONVERGENCE
+
+    def _is_contradictory(self, found: Candidate | None) -> bool:
+        """Whether all strategies stagnate at a large residual of a linear problem."""
+        if self.context.subdomains is not None or not self.context.compiled.is_linear:
+            return False
+        if found is not None and not found.relative_residual > self.context.thresholds.unresolved_residual:
+            return False
         # Functions of weak corners do not resolve a contradiction: their strategy is not counted.
         counted = [strategy for strategy in self.strategies if strategy is not self.weak_corner_strategy]
-        is_unresolved = (
-            self.found is None or self.found.relative_residual > self.context.thresholds.unresolved_residual
-        )
-        if (
-            self.context.subdomains is None
-            and self.context.compiled.is_linear
-            and is_unresolved
-            and all(strategy.is_stagnating for strategy in counted)
-        ):
-            self.status = Status.NO_SOLUTION
-            return
-        stalled = self.found is not None and self.found.outcome.status is Status.STALLED
-        if stalled:
-            self.status = Status.STALLED
-            return
-        best = self.best
-        at_limit = best is None or best.estimate_cost() is None
-        self.status = Status.NODE_LIMIT if at_limit else Status.SLOW_CONVERGENCE
+        return all(strategy.is_stagnating for strategy in counted)
 
     @property
     def best(self) -> Strategy | None:
@@ -440,6 +472,20 @@ class StrategyScheduler:
         ):
             return UNCHECKED
         return best.error
+
+
+def _most_efficient(estimates: list[_Estimate]) -> _Estimate:
+    """Return the strategy with the least remaining work, or a cheap one that is improving.
+
+    Random features converge slowly until they resolve an oscillation, and then fast.
+    """
+    first = min(estimates, key=lambda pair: pair[1].remaining)
+    cheap = [
+        (strategy, estimate)
+        for strategy, estimate in estimates
+        if estimate.work < SCHEDULER.cheap_fraction * first[1].remaining and strategy.is_improving
+    ]
+    return min(cheap, key=lambda pair: pair[1].work, default=first)
 
 
 def _best_of(strategy: Strategy) -> Candidate:

@@ -148,7 +148,7 @@ def find_boundary_layers(
 
     None if the outer boundary has re-entrant parts or straight sides, which these functions do not resolve.
     """
-    equations = [r for r in compiled.residuals if r.region.is_interior]
+    equations = compiled.equations
     if len(equations) != 1 or compiled.unknowns != 1 or compiled.dimension not in (2, 3):
         return None
     symbol = constant_symbol(equations[0], compiled.dimension)

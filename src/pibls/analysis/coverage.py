@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy.core.function import AppliedUndef
 
-from pibls.arrays import Numbers
+from pibls.arrays import Indices
 from pibls.geometry import Boundary, Domain, Face, box_of, faces_of, time_of
 from pibls.problem.conditions import Initial
 from pibls.problem.forms.integral import integral
@@ -61,7 +61,7 @@ def parts_without_condition(domain: Domain, regions: Sequence[Region]) -> tuple[
 
 def count_conditions(
     face: Face, regions: Sequence[Region], rng: np.random.Generator
-) -> tuple[Boundary, Numbers]:
+) -> tuple[Boundary, Indices]:
     """Return sample points of a face, and the number of these regions that contain each of them."""
     there = face.at(0.01 + 0.98 * rng.random((_SAMPLES, face.dimension)), rng)
     counts = np.zeros(len(there.points), dtype=np.intp)

@@ -65,32 +65,39 @@ def flux_imbalance(compiled: CompiledProblem, domain: Domain) -> FluxImbalance |
     ):
         return None
     conditions = [r for r in compiled.residuals if r.region.is_boundary and r.region.sites == 1]
-    for equation in (r for r in compiled.residuals if r.region.is_interior):
+    for equation in compiled.equations:
         flux = [c for c in conditions if _prescribes_flux(c, equation)]
         if not flux or any(sum(derivative.alpha) not in (1, 2) for derivative in equation.linear):
             continue
-        coarse, fine = BALANCE.nodes[d]
-        try:
-            # Shifted points: data that are pure rounding, such as sin(πx) at x = 1, change completely.
-            shifted = _sums(_terms(equation, flux, domain, coarse, BALANCE.point_shift), None)
-            if not _relative_imbalance(shifted) > BALANCE.min_relative_imbalance:
-                continue
-            terms = _terms(equation, flux, domain, fine)
-        except ProblemError:  # there is no quadrature rule for this boundary
-            continue
-        sums, test_functions = (
-            _sums(terms, None),
-            (_test_function(compiled, domain, key) for key in range(BALANCE.test_functions)),
-        )
-        agree = np.abs(shifted - sums).max() < BALANCE.max_rule_difference * abs(float(sums[:, 0].sum()))
-        if (
-            agree
-            and _relative_imbalance(sums) > BALANCE.min_relative_imbalance
-            and all(_relative_imbalance(_sums(terms, w)) < BALANCE.flux_tol for w in test_functions)
-        ):
-            sources, *boundary_integrals = sums[:, 0].tolist()
-            return FluxImbalance(equation.name, sources, 0.0 - sum(boundary_integrals))
+        found = _imbalance_of(equation, flux, compiled, domain)
+        if found is not None:
+            return found
     return None
+
+
+def _imbalance_of(
+    equation: Residual, flux: list[Residual], compiled: CompiledProblem, domain: Domain
+) -> FluxImbalance | None:
+    """Return the imbalance of an equation with its conditions on the flux, if it is significant."""
+    coarse, fine = BALANCE.nodes[compiled.dimension]
+    try:
+        # Shifted points: data that are pure rounding, such as sin(πx) at x = 1, change completely.
+        shifted = _sums(_terms(equation, flux, domain, coarse, BALANCE.point_shift), None)
+        if not _relative_imbalance(shifted) > BALANCE.min_relative_imbalance:
+            return None
+        terms = _terms(equation, flux, domain, fine)
+    except ProblemError:  # there is no quadrature rule for this boundary
+        return None
+    sums = _sums(terms, None)
+    if not np.abs(shifted - sums).max() < BALANCE.max_rule_difference * abs(float(sums[:, 0].sum())):
+        return None
+    if not _relative_imbalance(sums) > BALANCE.min_relative_imbalance:
+        return None
+    test_functions = (_test_function(compiled, domain, key) for key in range(BALANCE.test_functions))
+    if not all(_relative_imbalance(_sums(terms, w)) < BALANCE.flux_tol for w in test_functions):
+        return None
+    sources, *boundary_integrals = sums[:, 0].tolist()
+    return FluxImbalance(equation.name, sources, 0.0 - sum(boundary_integrals))
 
 
 def _orders(equation: Residual, unknown: int) -> set[int]:

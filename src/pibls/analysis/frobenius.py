@@ -54,16 +54,22 @@ class SingularEnd:
         return np.asarray((self.point + self.inward * r)[:, None])
 
 
-def singular_ends(problem: Problem) -> tuple[SingularEnd, ...]:
-    """Return the end points of an interval at which a scalar equation is singular."""
+def _boundary_value_form(problem: Problem) -> Form | None:
+    """Return the only equation of a boundary value problem on an interval, without data functions."""
     forms = [s.form for s in problem.statements if s.region.is_interior]
     if len(problem.domain.coordinates) != 1 or len(forms) != 1 or forms[0].data:
-        return ()
+        return None
     if len(problem.unknowns) != 1 or any(isinstance(c, Initial) for c in problem.conditions):
+        return None
+    return forms[0]
+
+
+def singular_ends(problem: Problem) -> tuple[SingularEnd, ...]:
+    """Return the end points of an interval at which a scalar equation is singular."""
+    form = _boundary_value_form(problem)
+    if form is None or any(sum(j.alpha) == _order(form) for j, _ in form.nonlinear):
         return ()
-    form, ((a, b),) = forms[0], box_of(problem.domain).tolist()
-    if any(sum(j.alpha) == _order(form) for j, _ in form.nonlinear):
-        return ()
+    ((a, b),) = box_of(problem.domain).tolist()
     given = dict(zip(form.variables.parameters, map(sp.Float, problem.parameters.values()), strict=True))
     given |= {symbol: _TYPICAL for _, symbol in form.nonlinear}
     x = form.variables.coordinates[0]
@@ -102,10 +108,7 @@ def _may_be_singular(form: Form, vanishes: Callable[[Any], bool]) -> bool:
 
 def _powers(form: Form, value: Callable[[Any, Any], Any], inward: int) -> Iterator[tuple[float, bool]]:
     """Yield the powers of an end, lowest first; none if it is not known to be a regular singular point."""
-    m = _order(form)
-    slopes: dict[int, Any] = {}
-    for derivative, a in form.linearization:
-        slopes[sum(derivative.alpha)] = slopes.get(sum(derivative.alpha), 0) + a
+    m, slopes = _order(form), _slopes(form)
     nonlinear_orders = {sum(j.alpha) for j, _ in form.nonlinear}
 
     def against(e: Any, j: int) -> Callable[[Any], Any]:
@@ -128,9 +131,22 @@ def _powers(form: Form, value: Callable[[Any, Any], Any], inward: int) -> Iterat
     if source is None or source < _INTEGER_TOL:
         return
     alphas = [a for a in _indicial(roots) if a > -_INTEGER_TOL]
-    whole = sorted({round(a) for a in alphas if _is_integer(a)})
-    logs = [] if analytic or len(whole) < 2 else [float(whole[-1])]
+    logs = [] if analytic else _logarithmic_powers(alphas)
     yield from _shifted_powers([a for a in (*alphas, source) if np.isfinite(a)], logs, steps)
+
+
+def _slopes(form: Form) -> dict[int, Any]:
+    """Return the sum of the coefficients of the linearization by the order of the derivative."""
+    out: dict[int, Any] = {}
+    for derivative, a in form.linearization:
+        out[sum(derivative.alpha)] = out.get(sum(derivative.alpha), 0) + a
+    return out
+
+
+def _logarithmic_powers(alphas: list[float]) -> list[float]:
+    """Return the highest integer power, which has a logarithm if there is another one."""
+    whole = sorted({round(a) for a in alphas if _is_integer(a)})
+    return [] if len(whole) < 2 else [float(whole[-1])]
 
 
 def _shifted_powers(

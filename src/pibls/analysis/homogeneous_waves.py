@@ -22,7 +22,7 @@ def max_wavenumber(compiled: CompiledProblem, coefficients: Sequence[Array], box
 
     ``coefficients`` are those of the linear terms of each equation, (terms, points).
     """
-    equations = [r for r in compiled.residuals if r.region.is_interior]
+    equations = compiled.equations
     n, half = compiled.unknowns, 0.5 * np.ptp(box, axis=1)
     if len(equations) != n:
         return 0.0

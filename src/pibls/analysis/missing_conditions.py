@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pibls.analysis.coverage import count_conditions
-from pibls.arrays import Array, Mask, Numbers
+from pibls.arrays import Array, Indices, Mask
 from pibls.geometry import Domain, faces_of, time_of
 from pibls.problem.forms.compilation import CompiledProblem, Residual
 
@@ -31,16 +31,20 @@ def _conditions(compiled: CompiledProblem) -> list[Residual]:
     return [r for r in given if r.region.sites == 1 or not any(any(j.alpha) for j in r.derivatives)]
 
 
-def _condition_counts(compiled: CompiledProblem, domain: Domain) -> Iterator[tuple[Numbers, Mask]]:
-    """Yield for points of each face the number of conditions, and whether the equation is elliptic there."""
-    inside = [r for r in compiled.residuals if r.region.is_interior]
-    conditions = _conditions(compiled)
+def _second_order_equation(compiled: CompiledProblem, domain: Domain) -> Residual | None:
+    """Return the equation of a stationary scalar problem, if of second order and linear in derivatives."""
+    inside = compiled.equations
     if compiled.unknowns != 1 or len(inside) != 1 or compiled.dimension < 2 or time_of(domain) is not None:
-        return
-    (equation,) = inside
-    if max(sum(j.alpha) for j in equation.derivatives) != 2 or any(any(j.alpha) for j in equation.nonlinear):
-        return
-    if compiled.interfaces.planes or not all(r.region.is_boundary and r.derivatives for r in conditions):
+        return None
+    if compiled.interfaces.planes or any(any(j.alpha) for j in inside[0].nonlinear):
+        return None
+    return inside[0] if max(sum(j.alpha) for j in inside[0].derivatives) == 2 else None
+
+
+def _condition_counts(compiled: CompiledProblem, domain: Domain) -> Iterator[tuple[Indices, Mask]]:
+    """Yield for points of each face the number of conditions, and whether the equation is elliptic there."""
+    equation, conditions = _second_order_equation(compiled, domain), _conditions(compiled)
+    if equation is None or not all(r.region.is_boundary and r.derivatives for r in conditions):
         return
     rng = np.random.default_rng(0)
     for face in faces_of(domain):

@@ -11,54 +11,80 @@ from __future__ import annotations
 import numpy as np
 
 from pibls.analysis.thresholds import REDUNDANCY
-from pibls.geometry import Domain, faces_of, time_of
+from pibls.arrays import Indices
+from pibls.geometry import Boundary, Domain, faces_of, time_of
 from pibls.problem.forms.compilation import CompiledProblem, Residual
 
 
 def redundant_conditions(compiled: CompiledProblem, domain: Domain) -> tuple[int, ...]:
     """Return the indices of the residuals of redundant conditions, where they are known."""
     conditions = [i for i, r in enumerate(compiled.residuals) if not r.region.is_interior]
-    inside = [r for r in compiled.residuals if r.region.is_interior]
-    one = len(inside) == 1 == compiled.unknowns and compiled.is_linear and time_of(domain) is None
-    if (
-        not one
-        or len(conditions) < 2
-        or any(r.region.sites > 1 or r.region.is_integral for r in compiled.residuals)
-    ):
+    if len(conditions) < 2 or not _is_applicable(compiled, domain):
         return ()
-    order, line = _order(inside[0]), compiled.dimension == 1
-    rng = np.random.default_rng(0)
-    count = 1 if line else REDUNDANCY.face_samples
+    (equation,) = compiled.equations
+    rng, is_line = np.random.default_rng(0), compiled.dimension == 1
+    count = 1 if is_line else REDUNDANCY.face_samples
     faces = [f.at(0.01 + 0.98 * rng.random((count, f.dimension)), rng) for f in faces_of(domain)]
-    kept_orders: list[set[int]] = [set() for f in faces for _ in f.points]
-    # The orders of the conditions kept at each point: two values do not replace a value and a derivative.
-    remaining, redundant, values = order, [], False
+    kept = _KeptConditions(domain, _order(equation), is_line, faces)
+    redundant = []
     for i in sorted(conditions, key=lambda i: _order(compiled.residuals[i])):
-        r = compiled.residuals[i]
-        own = _order(r)
-        mine = np.flatnonzero(np.concatenate([np.asarray(r.region.mask(f), dtype=bool) for f in faces]))
-        if line:
-            many = len(mine) or len(r.region.isolated_points(domain))
-            needed = 0 < many <= remaining and not any(own in kept_orders[k] for k in mine)
-            remaining -= many if needed else 0
-        elif len(mine):
-            needed = any(len(kept_orders[k]) < order // 2 and own not in kept_orders[k] for k in mine)
-        elif len(r.region.isolated_points(domain)):
-            needed = not values  # with Neumann conditions alone, a value at a point may be needed
-        else:
+        needed = kept.add(compiled.residuals[i])
+        if needed is None:
             return ()  # an interior surface, which is not analysed
         if not needed:
             redundant.append(i)
-            continue
-        values |= own == 0 and len(mine) > 0
-        for k in mine:
-            kept_orders[k].add(own)
-    enough = (
-        remaining == 0
-        if line
-        else min(len(h) for h in kept_orders) >= order // 2 and _is_elliptic(inside[0], domain)
-    )
-    return tuple(redundant) if enough else ()
+    return tuple(redundant) if kept.are_complete(equation) else ()
+
+
+def _is_applicable(compiled: CompiledProblem, domain: Domain) -> bool:
+    """Whether the problem is one linear, stationary equation without periodic conditions and integrals."""
+    if not len(compiled.equations) == 1 == compiled.unknowns:
+        return False
+    if not compiled.is_linear or time_of(domain) is not None:
+        return False
+    return not any(r.region.sites > 1 or r.region.is_integral for r in compiled.residuals)
+
+
+class _KeptConditions:
+    """The conditions that are not redundant, collected in ascending order of their derivatives."""
+
+    def __init__(self, domain: Domain, order: int, is_line: bool, faces: list[Boundary]) -> None:
+        self._domain, self._order, self._is_line, self._faces = domain, order, is_line, faces
+        self._orders: list[set[int]] = [set() for f in faces for _ in f.points]
+        """The orders of the conditions at each point: two values do not replace a value and a derivative."""
+        self._remaining = order
+        self._has_values = False
+
+    def add(self, r: Residual) -> bool | None:
+        """Keep a condition if it is needed, and return whether; None if it is not on the boundary."""
+        own = _order(r)
+        mine = np.flatnonzero(np.concatenate([np.asarray(r.region.mask(f), dtype=bool) for f in self._faces]))
+        needed = self._needed_on_line(r, own, mine) if self._is_line else self._needed(r, own, mine)
+        if needed:
+            self._has_values |= own == 0 and len(mine) > 0
+            for k in mine:
+                self._orders[k].add(own)
+        return needed
+
+    def _needed_on_line(self, r: Residual, own: int, mine: Indices) -> bool:
+        many = len(mine) or len(r.region.isolated_points(self._domain))
+        needed = 0 < many <= self._remaining and not any(own in self._orders[k] for k in mine)
+        self._remaining -= many if needed else 0
+        return needed
+
+    def _needed(self, r: Residual, own: int, mine: Indices) -> bool | None:
+        if len(mine):
+            known = [self._orders[k] for k in mine]
+            return any(len(orders) < self._order // 2 and own not in orders for orders in known)
+        if len(r.region.isolated_points(self._domain)):
+            return not self._has_values  # with Neumann conditions alone, a value at a point may be needed
+        return None
+
+    def are_complete(self, equation: Residual) -> bool:
+        """Whether the conditions kept determine the solution."""
+        if self._is_line:
+            return self._remaining == 0
+        return min(len(h) for h in self._orders) >= self._order // 2 and _is_elliptic(equation, self._domain)
 
 
 def _order(r: Residual) -> int:

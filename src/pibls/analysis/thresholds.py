@@ -31,7 +31,7 @@ HOLES = HoleThresholds()
 
 @dataclass(frozen=True)
 class ImageThresholds:
-    """Mirror images of holes in the outer boundary (`analysis.holes.images`)."""
+    """Mirror images of holes in the outer boundary (`analysis.holes.mirror_images`)."""
 
     max_distance: float = 0.6
     """Relative to the smaller side of the box; the effect of images farther away is smooth enough.
@@ -87,7 +87,7 @@ SYMBOL = SymbolThresholds()
 
 @dataclass(frozen=True)
 class CompatibilityThresholds:
-    """Compatibility of conditions at corners (`analysis.corners.compatibility`)."""
+    """Compatibility of conditions at corners (`analysis.corners.incompatible_conditions`)."""
 
     relative_tol: float = 1e-6  # smaller differences, relative to the values, are ignored
     sample_shares: tuple[float, float] = (0.41, 0.87)
@@ -156,6 +156,8 @@ PENCIL = PencilThresholds()
 class ScalarCornerThresholds:
     """Powers at corners of scalar equations (`analysis.corners.scalar_corners`)."""
 
+    max_corners: int = 24
+    """Corners that get singular functions, the strongest first."""
     integer_tol: float = 1e-6  # powers closer to an integer are integers
     max_power: float = 48.0
     """The error falls as that of a power series: 1e-9 at 20, 1e-11 at 28, 1e-13 at 48."""
@@ -176,6 +178,8 @@ SCALAR_CORNERS = ScalarCornerThresholds()
 class SystemCornerThresholds:
     """Corners of systems and of equations of fourth order (`analysis.corners.system_corners`)."""
 
+    max_corners: int = 12
+    """With more corners, no corner functions are used."""
     min_relative_jump: float = 1e-4  # relative to the data of both sides: a jump of the data at the corner
     max_leading_degree: float = 1.5
     """Above the least integer degree: powers whose products and shifts are added too …"""
@@ -220,3 +224,21 @@ class RedundancyThresholds:
 
 
 REDUNDANCY = RedundancyThresholds()
+
+
+@dataclass(frozen=True)
+class WellPosednessThresholds:
+    """Evolutions whose short waves grow without bound (`analysis.well_posedness`)."""
+
+    sample_points: int = 33
+    """Points of the domain or of its boundary at which the coefficients are evaluated."""
+    wave_number: float = 1e5
+    """Wave number times the width. Waves that are ten times shorter …"""
+    min_growth_ratio: float = 5.0
+    """… grow at least this much faster in an ill-posed problem: ten times for Laplace's equation, a hundred
+    times for the backward heat equation; √10 where a first derivative stands beside u_tt."""
+    min_relative_real_part: float = 1e-2
+    """Relative to |λ|: a smaller real part may be rounding, or damping of waves."""
+
+
+WELL_POSEDNESS = WellPosednessThresholds()

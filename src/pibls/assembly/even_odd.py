@@ -8,7 +8,6 @@ assembled at half of the points, and the two kinds of functions are solved for s
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,11 +17,11 @@ from pibls.assembly.residual_coefficients import PlacedPoints, ResidualCoefficie
 from pibls.assembly.streaming import MAX_STORED_ENTRIES
 from pibls.assembly.system import Block, System, assemble
 from pibls.assembly.system_base import SystemBase
+from pibls.basis.random_fourier import is_half_even_half_odd
 from pibls.geometry import Boundary, Domain, box_of
 from pibls.linalg.even_odd import EvenOdd
 from pibls.problem import Region
 from pibls.problem.forms.compilation import CompiledProblem, Residual
-from pibls.runtime.caching import cached_property
 from pibls.spaces import SingleDomainSpace
 
 _SAMPLES = 64
@@ -37,7 +36,7 @@ class Inversion:
     box: Array
     signs: tuple[float, ...] = ()
 
-    @cached_property
+    @property
     def centre(self) -> Array:
         return np.asarray(self.box.mean(axis=1))
 
@@ -48,10 +47,9 @@ class Inversion:
 
     def applies_to(self, space: SingleDomainSpace, points: Points) -> bool:
         """Whether the basis consists of even and odd functions and its matrix can be stored."""
-        bases: tuple[Any, ...] = space.bases
-        if len(bases) != 1 or 2 * getattr(bases[0], "even_count", 0) != bases[0].size:
+        if len(space.bases) != 1 or not is_half_even_half_odd(space.bases[0]):
             return False
-        return bool(points.interior * bases[0].size <= MAX_STORED_ENTRIES)
+        return points.interior * space.bases[0].size <= MAX_STORED_ENTRIES
 
     def split_points(self, placed: PlacedPoints) -> tuple[PlacedPoints, PlacedPoints]:
         """Return one half of the points, and their images."""
@@ -149,7 +147,7 @@ class EvenOddSystem(SystemBase[EvenOdd]):
     def shape(self) -> tuple[int, int]:
         return len(self.constant), self.space.columns
 
-    def _linearised(self, v: Array) -> tuple[EvenOdd, Array]:
+    def _linearized(self, v: Array) -> tuple[EvenOdd, Array]:
         return EvenOdd(self.half_system.linear), -self.constant
 
     def residual(self, w: Array) -> Array:

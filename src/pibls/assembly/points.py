@@ -11,8 +11,9 @@ import numpy as np
 from pibls.geometry import Domain
 from pibls.problem.forms.compilation import CompiledProblem
 from pibls.problem.regions import Points, PointSet, Region
+from pibls.problem.regions.points import is_points
 
-__all__ = ["PointSet", "Points", "place"]
+__all__ = ["PointSet", "Points", "is_points", "place"]
 
 
 def place(

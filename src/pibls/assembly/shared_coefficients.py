@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.assembly.points import PointSet
 from pibls.assembly.streaming import StreamedSystem
 from pibls.assembly.system import Block, System
@@ -18,7 +18,7 @@ from pibls.problem.forms.compilation import Residual
 from pibls.spaces import SingleDomainSpace
 
 
-def merge_shared_columns(A: Array, index: Numbers) -> Array:
+def merge_shared_columns(A: Array, index: Indices) -> Array:
     """Return A T: the sums of the columns that belong to the same shared coefficient."""
     out = np.zeros((len(A), int(index.max()) + 1), order="F")
     for column, target in enumerate(index):
@@ -31,7 +31,7 @@ class SharedCoefficientSystem(SystemBase[Matrix]):
     """A system whose coefficient i equals entry ``index[i]`` of the solution vector."""
 
     system: System | StreamedSystem
-    index: Numbers
+    index: Indices
     has_singular_functions = True
     _memory: dict[str, tuple[Matrix, Array]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -103,8 +103,8 @@ class SharedCoefficientSystem(SystemBase[Matrix]):
     def values(self, w: Array) -> Array:
         return self.system.values(w[self.index])
 
-    def _linearised(self, v: Array) -> tuple[Matrix, Array]:
-        J, b = self.system.linearise(v)
+    def _linearized(self, v: Array) -> tuple[Matrix, Array]:
+        J, b = self.system.linearize(v)
         whole = as_matrix(J)
         made = whole.map_rows(self.merge_columns, self.columns)
         if not whole.is_streamed:

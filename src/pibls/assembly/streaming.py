@@ -1,4 +1,6 @@
-r"""Systems with more rows than fit into memory: the rows are computed in blocks, as often as needed.
+r"""Least-squares systems with more rows than fit into memory, computed in blocks as often as needed.
+
+`assemble_or_stream` stores a system of up to 2 GiB, if there is memory for it, and streams a larger one.
 
 A block is a small system: some points of one region with all residuals of the region. Only the points are
 kept between two passes over the blocks.
@@ -72,7 +74,7 @@ class RowBlock:
         return assemble(self.compiled, {self.region: self.points}, space)
 
     def right_side(self, v: Array) -> Array:
-        """Return b of these rows, linearised about v; it does not depend on the space."""
+        """Return b of these rows, linearized about v; it does not depend on the space."""
         X, normals, n = self.points.sites[0], self.points.normals, len(self.points)
         out, start = [], 0
         for r in self.compiled.residuals:
@@ -114,7 +116,7 @@ class StreamedSystem(SystemBase[StreamedMatrix]):
 
     @property
     def conditioning_target(self) -> None:
-        """None: the test would need another pass over all rows."""
+        """None: a test of the conditioning would need another pass over all rows."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,13 +137,13 @@ class StreamedSystem(SystemBase[StreamedMatrix]):
     def values(self, w: Array) -> Array:
         return self.values_of(self.space, w)
 
-    def _linearised(self, v: Array) -> tuple[StreamedMatrix, Array]:
+    def _linearized(self, v: Array) -> tuple[StreamedMatrix, Array]:
         ends = np.cumsum([p.value_count for p in self.row_blocks])
         parts = np.split(v, ends[:-1])
 
         def blocks() -> Iterator[Array]:
             for block, part in zip(self.row_blocks, parts, strict=True):
-                yield block.system(self.space).linearise(part)[0]
+                yield block.system(self.space).linearize(part)[0]
 
         b = np.concatenate([p.right_side(part) for p, part in zip(self.row_blocks, parts, strict=True)])
         return StreamedMatrix(self.shape, blocks), b

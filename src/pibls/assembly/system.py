@@ -17,8 +17,9 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.assembly.points import PointSet
-from pibls.assembly.residual_coefficients import UNIT_FACTOR, ResidualCoefficients
+from pibls.assembly.residual_coefficients import UNIT_FACTOR, ResidualCoefficients, Term
 from pibls.assembly.system_base import SystemBase
+from pibls.basis.protocol import Operator
 from pibls.linalg.matrix import Matrix, norms
 from pibls.problem import PartialDerivative, Region
 from pibls.problem.forms.compilation import CompiledProblem, Residual
@@ -151,8 +152,8 @@ class System(SystemBase[Array]):
         """Return L and b of L w + ρ(x, 0) = L w - b."""
         return self.linear, -self.residual(np.zeros(self.shape[1]))
 
-    def _linearised(self, v: Array) -> tuple[Array, Array]:
-        """Return J and b of the system linearised about v: L w + Σ ρ_j (Φ_j w - v_j) + ρ(v) = J w - b.
+    def _linearized(self, v: Array) -> tuple[Array, Array]:
+        """Return J and b of the system linearized about v: L w + Σ ρ_j (Φ_j w - v_j) + ρ(v) = J w - b.
 
         v may come from any function, in this basis or another.
         """
@@ -238,45 +239,73 @@ def _assemble_region(
         for k in known
         for j in k.residual.nonlinear
     }
+    region = _RegionRows(known, rows, points, space, matrix, kept)
     step = max(SLICE_ENTRIES // space.nodes, MIN_SLICE_ROWS)
     for start in range(0, n, step):
-        part = slice(start, min(start + step, n))
-        seen: set[tuple[int, int]] = set()  # blocks that have been written already
-        for site, sites in enumerate(points.sites):
-            wanted = [(owners[t.unknown], t.operator) for k in known for t in k.terms if t.site == site]
-            wanted += [
-                (derivative.unknown, ((derivative.alpha, 1.0),))
-                for derivative in kept
-                if derivative.site == site
-            ]
-            targets = {
-                (owners[t.unknown], t.operator): matrix[row][part][:, space.slices[t.unknown]]
-                for row, k in zip(rows, known, strict=True)
-                for t in k.sole_terms
-                if t.site == site and wanted.count((owners[t.unknown], t.operator)) == 1
-            }
-            tables = space.apply_operators(sites[part], wanted, targets)
-            for row, k in zip(rows, known, strict=True):
-                for t in k.terms:
-                    if t.site != site:
-                        continue
-                    phi, columns = tables[owners[t.unknown], t.operator], space.slices[t.unknown]
-                    if points.weights is not None:
-                        _gather(matrix[row, columns], phi, t.factor[part], points.weights, start)
-                        continue
-                    if phi is targets.get((owners[t.unknown], t.operator)):
-                        continue  # the table was computed directly in its rows
-                    target = matrix[row][part][:, columns]
-                    factor = 1.0 if t.factor is UNIT_FACTOR else t.factor[part, None]
-                    if (t.unknown, row.start) in seen:
-                        target += phi if t.factor is UNIT_FACTOR else factor * phi
-                    else:
-                        np.multiply(phi, factor, out=target)
-                    seen.add((t.unknown, row.start))
-            for derivative, storage in kept.items():
-                if derivative.site == site:
-                    storage[part] = tables[derivative.unknown, ((derivative.alpha, 1.0),)]
+        region.write(slice(start, min(start + step, n)))
     return [tuple(kept[_shared_derivative(j, owners)] for j in k.residual.nonlinear) for k in known]
+
+
+@dataclass(frozen=True)
+class _RegionRows:
+    """The rows of the residuals on a region, written for a slice of its points at a time."""
+
+    known: list[ResidualCoefficients]
+    rows: list[slice]
+    points: PointSet
+    space: SingleDomainSpace
+    matrix: Array
+    nonlinear_tables: dict[PartialDerivative, Array]
+
+    def write(self, part: slice) -> None:
+        """Write the rows of the points ``part``, and the tables of nonlinear derivatives there."""
+        written: set[tuple[int, int]] = set()
+        for site, sites in enumerate(self.points.sites):
+            wanted = [self._table_key(t) for _, t in self._terms(site)]
+            stored = [d for d in self.nonlinear_tables if d.site == site]
+            wanted += [(d.unknown, ((d.alpha, 1.0),)) for d in stored]
+            targets = self._direct_targets(site, part, wanted)
+            tables = self.space.apply_operators(sites[part], wanted, targets)
+            for row, t in self._terms(site):
+                phi = tables[self._table_key(t)]
+                if phi is not targets.get(self._table_key(t)):
+                    self._add_term(row, t, phi, part, (t.unknown, row.start) in written)
+                    written.add((t.unknown, row.start))
+            for d in stored:
+                self.nonlinear_tables[d][part] = tables[d.unknown, ((d.alpha, 1.0),)]
+
+    def _table_key(self, t: Term) -> tuple[int, Operator]:
+        return self.space.basis_owners[t.unknown], t.operator
+
+    def _terms(self, site: int) -> list[tuple[slice, Term]]:
+        """Return the linear terms at a site with the rows of their residuals."""
+        pairs = zip(self.rows, self.known, strict=True)
+        return [(row, t) for row, k in pairs for t in k.terms if t.site == site]
+
+    def _direct_targets(
+        self, site: int, part: slice, wanted: list[tuple[int, Operator]]
+    ) -> dict[tuple[int, Operator], Array]:
+        """Return the entries of the matrix into which tables that are used once can be computed."""
+        return {
+            self._table_key(t): self.matrix[row][part][:, self.space.slices[t.unknown]]
+            for row, k in zip(self.rows, self.known, strict=True)
+            for t in k.sole_terms
+            if t.site == site and wanted.count(self._table_key(t)) == 1
+        }
+
+    def _add_term(self, row: slice, t: Term, phi: Array, part: slice, is_written: bool) -> None:
+        """Add factor·phi to the rows of a residual, or write it if they have not been written."""
+        columns = self.space.slices[t.unknown]
+        if self.points.weights is not None:
+            _gather(self.matrix[row, columns], phi, t.factor[part], self.points.weights, part.start)
+            return
+        target = self.matrix[row][part][:, columns]
+        if not is_written:
+            np.multiply(phi, 1.0 if t.factor is UNIT_FACTOR else t.factor[part, None], out=target)
+        elif t.factor is UNIT_FACTOR:
+            target += phi
+        else:
+            target += t.factor[part, None] * phi
 
 
 def _shared_derivative(derivative: PartialDerivative, owners: tuple[int, ...]) -> PartialDerivative:

@@ -61,24 +61,24 @@ class SystemBase(ABC, Generic[M]):
         return np.concatenate([np.empty(0), *parts])
 
     @abstractmethod
-    def _linearised(self, v: Array) -> tuple[M, Array]:
-        """Return J and b of the system linearised about v."""
+    def _linearized(self, v: Array) -> tuple[M, Array]:
+        """Return J and b of the system linearized about v."""
 
     @cached_property
     def _linear(self) -> tuple[M, Array]:
-        return self._linearised(np.empty(0))  # one object, because it caches its row norms
+        return self._linearized(np.empty(0))  # one object, because it caches its row norms
 
-    def linearise(self, v: Array) -> tuple[M, Array]:
-        """Return J and b of the system linearised about v: min ‖J w - b‖ gives the next w. Do not modify."""
-        return self._linear if self.is_linear else self._linearised(v)
+    def linearize(self, v: Array) -> tuple[M, Array]:
+        """Return J and b of the system linearized about v: min ‖J w - b‖ gives the next w. Do not modify."""
+        return self._linear if self.is_linear else self._linearized(v)
 
     def linear_part(self) -> tuple[M, Array]:
-        """Return J and b without the nonlinear terms, or linearised about zero if these are not separate."""
-        return self.linearise(self.values_of_constant(0.0))
+        """Return J and b without the nonlinear terms, or linearized about zero if these are not separate."""
+        return self.linearize(self.values_of_constant(0.0))
 
     def jacobian(self, w: Array) -> M:
         """Return J(w), (rows, columns). Do not modify it."""
-        return self.linearise(self.values(w))[0]
+        return self.linearize(self.values(w))[0]
 
     @property
     def as_single_matrix(self) -> Self | None:

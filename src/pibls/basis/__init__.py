@@ -9,7 +9,7 @@ singularities at corners, `ExponentialBasis` for boundary layers. `ProductBasis`
 
 from pibls.basis.broad import Broad, BroadBasis, BroadWeights, broad_weights
 from pibls.basis.feature import FeatureBasis, Features
-from pibls.basis.grown import GrownBroad, added_nodes, coefficient_order
+from pibls.basis.grown_broad import GrownBroad, added_nodes, as_grown, coefficient_order
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.polynomials.chebyshev import Chebyshev, ChebyshevBasis
 from pibls.basis.polynomials.product import ProductBasis
@@ -56,6 +56,7 @@ __all__ = [
     "TotalDegreeBasis",
     "Waves",
     "added_nodes",
+    "as_grown",
     "broad_weights",
     "coefficient_order",
     "jet",

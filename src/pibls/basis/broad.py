@@ -41,7 +41,7 @@ class Broad:
     activation, enhancement_activation
         φ and ξ; ξ = φ by default.
     whiten
-        Orthonormalise the columns of each enhancement weight block (the rows where it is wider
+        Orthonormalize the columns of each enhancement weight block (the rows where it is wider
         than tall), which keeps the second layer from saturating.
     sparse
         Refine the feature weights by a sparse autoencoder (see `pibls.basis.sparse_autoencoder`).
@@ -65,10 +65,10 @@ class Broad:
     shared_bias: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("feature_groups", "feature_nodes"):
-            check_integer(getattr(self, name), f"Broad({name})", least=1)
-        for name in ("enhancement_groups", "enhancement_nodes"):
-            check_integer(getattr(self, name), f"Broad({name})", least=0)
+        check_integer(self.feature_groups, "Broad(feature_groups)", least=1)
+        check_integer(self.feature_nodes, "Broad(feature_nodes)", least=1)
+        check_integer(self.enhancement_groups, "Broad(enhancement_groups)", least=0)
+        check_integer(self.enhancement_nodes, "Broad(enhancement_nodes)", least=0)
         if bool(self.enhancement_groups) != bool(self.enhancement_nodes):
             raise ProblemError(
                 "Broad(enhancement_groups, enhancement_nodes)",

@@ -17,7 +17,7 @@ def check_integer(value: Any, argument: str, least: int) -> None:
             argument,
             expected=f"a whole number of at least {least}",
             got=repr(value),
-            remedy="A basis needs at least one node.",
+            remedy="A basis needs at least one node." if least else "Write 0 for none.",
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.protocol import Basis, BasisSpec, linear_combinations
+from pibls.basis.protocol import Basis, BasisSpec, interior_size, linear_combinations
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Joined:
     @property
     def interior_size(self) -> int:
         """Number of functions that determine the number of interior points; others need points elsewhere."""
-        return sum(getattr(p, "interior_size", p.size) for p in self.parts)
+        return sum(map(interior_size, self.parts))
 
     def draw(self, box: Array, rng: np.random.Generator) -> JoinedBasis:
         return JoinedBasis(tuple(p.draw(box, rng) for p in self.parts))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
+
+Operator = tuple[tuple[MultiIndex, float], ...]
+"""A differential operator Σ c ∂^α with constant coefficients, as pairs (α, c)."""
 
 
 class Basis(Protocol):
@@ -25,33 +28,74 @@ class Basis(Protocol):
         """
 
 
-class BasisSpec(Protocol):
-    """The hyperparameters of a basis, before random weights are drawn."""
+@runtime_checkable
+class CombiningBasis(Protocol):
+    """A basis that evaluates linear combinations of its functions without the matrices ∂^α A."""
+
+    def linear_combinations(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+        """Return ∂^α A w for each wanted (α, w), (wanted, N)."""
+
+
+@runtime_checkable
+class OperatorBasis(Protocol):
+    """A basis that evaluates differential operators with constant coefficients directly."""
+
+    def apply_operators(
+        self, X: Array, operators: Sequence[Operator], targets: Mapping[Operator, Array] | None = None
+    ) -> list[Array]:
+        """Return Σ c ∂^α A at the points for each operator, in ``targets`` where given."""
+
+
+@runtime_checkable
+class RescalableBasis(Protocol):
+    """A basis that is rescaled without rounding errors of the shift."""
+
+    def rescaled(self, centre: Array, half: Array) -> Basis:
+        """Return the same functions in the coordinates (x - centre)/half."""
+
+
+class SizedSpec(Protocol):
+    """A specification of functions."""
 
     @property
     def size(self) -> int:
         """The number of functions of a drawn basis."""
 
+
+@runtime_checkable
+class BasisSpec(SizedSpec, Protocol):
+    """The hyperparameters of a basis, before random weights are drawn."""
+
     def draw(self, box: Array, rng: np.random.Generator) -> Basis:
         """Return a basis for the box (d, 2) with random weights from ``rng``."""
 
 
-def linear_combinations(basis: Basis, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
-    """Return ∂^α A w for each wanted (α, w), (wanted, N).
+def is_basis_spec(given: object) -> bool:
+    """Whether an argument is a specification of a basis."""
+    return isinstance(given, BasisSpec)
 
-    A basis with a method of this name need not form the matrices ∂^α A.
-    """
-    own = getattr(basis, "linear_combinations", None)
-    if own is not None:
-        found: Array = own(X, wanted)
-        return found
+
+@runtime_checkable
+class PartlyInteriorSpec(Protocol):
+    """A specification in which only some functions determine the number of interior points."""
+
+    @property
+    def interior_size(self) -> int:
+        """The number of these functions; others need points elsewhere, or none."""
+
+
+def interior_size(spec: SizedSpec) -> int:
+    """Return the number of functions that determine the number of interior points."""
+    return spec.interior_size if isinstance(spec, PartlyInteriorSpec) else spec.size
+
+
+def linear_combinations(basis: Basis, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+    """Return ∂^α A w for each wanted (α, w), (wanted, N)."""
+    if isinstance(basis, CombiningBasis):
+        return basis.linear_combinations(X, wanted)
     alphas = sorted({alpha for alpha, _ in wanted})
     tables = dict(zip(alphas, basis.jets(X, alphas), strict=True))
     return np.array([tables[alpha] @ w for alpha, w in wanted])
-
-
-Operator = tuple[tuple[MultiIndex, float], ...]
-"""A differential operator Σ c ∂^α with constant coefficients, as pairs (α, c)."""
 
 
 def apply_operators(
@@ -61,10 +105,8 @@ def apply_operators(
 
     ``targets``: output arrays for some operators, used if the basis supports them.
     """
-    own = getattr(basis, "apply_operators", None)
-    if own is not None:
-        found: list[Array] = own(X, operators, targets)
-        return found
+    if isinstance(basis, OperatorBasis):
+        return basis.apply_operators(X, operators, targets)
     alphas = sorted({alpha for terms in operators for alpha, _ in terms})
     tables = dict(zip(alphas, basis.jets(X, alphas), strict=True))
     out = []
@@ -94,15 +136,10 @@ class RescaledBasis:
 
 
 def rescaled(basis: Basis, centre: Array, half: Array) -> Basis:
-    """Return the same functions in the coordinates (x - centre)/half.
-
-    A basis with a method of this name does it without rounding errors of the shift.
-    """
-    own = getattr(basis, "rescaled", None)
-    if own is None:
-        return RescaledBasis(basis, centre, half)
-    found: Basis = own(centre, half)
-    return found
+    """Return the same functions in the coordinates (x - centre)/half."""
+    if isinstance(basis, RescalableBasis):
+        return basis.rescaled(centre, half)
+    return RescaledBasis(basis, centre, half)
 
 
 def jet(basis: Basis, X: Array, alpha: MultiIndex) -> Array:

@@ -106,7 +106,10 @@ def coordinate_subsets(d: int) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class RandomFourierBasis:
-    """Drawn random Fourier features: frequencies (d, M/2), for inputs (x - centre)/half."""
+    """Drawn random Fourier features: frequencies (d, M/2), for inputs (x - centre)/half.
+
+    The first half of the functions, the cosines, are even about the centre, the others odd.
+    """
 
     frequencies: Array
     centre: Array
@@ -125,11 +128,6 @@ class RandomFourierBasis:
     @property
     def size(self) -> int:
         return 2 * int(self.frequencies.shape[1])
-
-    @property
-    def even_count(self) -> int:
-        """Number of even functions about the centre; they come first, all others are odd."""
-        return int(self.frequencies.shape[1])
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         return self.apply_operators(X, [((alpha, 1.0),) for alpha in alphas])
@@ -206,3 +204,8 @@ class RandomFourierBasis:
     def _slopes(self) -> Array:
         """∂/∂x of w·(x - centre)/half, (d, M/2)."""
         return self.frequencies / self.half[:, None]
+
+
+def is_half_even_half_odd(basis: object) -> bool:
+    """Whether the first half of the functions is even about the centre of the box and the second half odd."""
+    return isinstance(basis, RandomFourierBasis)

@@ -1,9 +1,12 @@
 r"""Scratch assay data and the Fisher-KPP equation u_t = ∂ₓ((D + E u/K) ∂ₓu) + r u (1 - u/K).
 
 PC-3 cells at six initial densities, with three replicates each: 38 strips of 50 µm, every 12 hours (for the
-source see `data/README.md`). As in the publications, the first strip is omitted and there is no flux at the
-two ends. The initial state is the cosine interpolant of the mean of the replicates at t = 0, which has zero
-slope at the ends.
+source see `data/README.md`).
+
+`problem` and `data` are for fits. As in the publications, the first strip is omitted and there is no flux
+at the two ends. The initial state is the cosine interpolant of the mean of the replicates at t = 0, which
+has zero slope at the ends. `forward` reproduces the run of the authors of PIBLS, with all strips, 0 ≤ x ≤
+1950 µm, and linear interpolation of the initial state.
 """
 
 from __future__ import annotations

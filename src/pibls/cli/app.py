@@ -241,6 +241,10 @@ def check(
     picture: Annotated[
         Path | None, typer.Option(help="Save a sketch of the domain to this file (svg).")
     ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="Show the analysis too: type, well-posedness, corners, interfaces."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show the unknowns, orders and conditions of a problem file.
@@ -249,6 +253,7 @@ def check(
 
     \b
     pibls check problem.toml
+    pibls check problem.toml --verbose
     pibls check problem.toml --picture domain.svg
     """
     from pibls.cli.reports import check_table, problem_facts
@@ -258,6 +263,8 @@ def check(
             raise UsageError(f"--picture: expected a file name ending in .svg, got {picture}. Rename it.")
         file = read_problem_file(problem, param)
         facts = problem_facts(file.problem)
+        if verbose:
+            facts["analysis"] = file.problem.analysis.facts()
         if picture is not None:
             write_sketch(file, picture)
         if json:

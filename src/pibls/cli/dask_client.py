@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,7 +38,7 @@ def dask_client(workers: int | None, scheduler: str | None) -> Iterator[Any]:
             f"--workers: expected a whole number of at least 1, got {workers}. Write --workers 2."
         )
     dask = import_optional("distributed", extra="engine", purpose="--workers" if workers else "--scheduler")
-    if hasattr(signal, "SIGPIPE"):
+    if sys.platform != "win32":
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a lost worker must not terminate the command
     if workers is not None:
         with _local_cluster(dask, workers) as cluster, dask.Client(cluster) as client:

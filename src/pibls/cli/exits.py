@@ -101,7 +101,7 @@ def handle_signals() -> Iterator[None]:
     The process exits silently when its standard output is closed (SIGPIPE), and with a message when writing
     to it fails, for example because the disk is full. Solutions are saved before anything is printed.
     """
-    if hasattr(signal, "SIGPIPE"):
+    if sys.platform != "win32":
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, _on_sigterm)
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pibls.cli.exits import UsageError
-from pibls.errors import PiblsError
+from pibls.errors import PiblsError, failure_reason
 from pibls.geometry import time_of
 from pibls.plot.backend import matplotlib
 from pibls.problem import Problem
@@ -58,7 +58,7 @@ def write_outputs(
         except PiblsError as problem:
             problems.append(str(problem))
         except (OSError, ValueError, MemoryError) as problem:
-            problems.append(f"{path}: {getattr(problem, 'strerror', None) or problem}")
+            problems.append(f"{path}: {failure_reason(problem)}")
     return written, problems
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from pibls.analysis.corners.compatibility import incompatible_conditions
+from pibls.analysis.corners.incompatible_conditions import incompatible_conditions
 from pibls.analysis.coverage import uncovered_boundary
 from pibls.cli.missing_conditions import missing_conditions
 from pibls.notebook.condition_text import PlainNotation, describe_conditions
@@ -36,9 +36,11 @@ def problem_facts(problem: Problem) -> dict[str, Any]:
     """Return the contents of a problem for `pibls check --json`."""
     pen = PlainNotation()
     orders = {}
-    jets = [jet for s in problem.statements[: len(problem.equations)] for jet in s.form.derivatives]
+    derivatives = [
+        derivative for s in problem.statements[: len(problem.equations)] for derivative in s.form.derivatives
+    ]
     for i, unknown in enumerate(problem.unknowns):
-        orders[str(unknown.func)] = max((sum(j.alpha) for j in jets if j.unknown == i), default=0)
+        orders[str(unknown.func)] = max((sum(j.alpha) for j in derivatives if j.unknown == i), default=0)
     return {
         "unknowns": [str(u) for u in problem.unknowns],
         "coordinates": [str(c) for c in problem.coordinates],
@@ -73,6 +75,7 @@ def check_table(facts: dict[str, Any], title: str) -> Table:
     if facts["without_condition"]:
         rows.append(("no condition", f"where {', '.join(facts['without_condition'])}"))
     rows += _rows("incompatible", facts["clashes"])
+    rows += _rows("analysis", [f"{name}: {text}" for name, text in facts.get("analysis", {}).items()])
     for heading, text in rows:
         table.add_row(heading, Text(text))  # Text: brackets in a formula are not markup
     return table

@@ -1,4 +1,8 @@
-"""Export for ParaView: a regular grid if the domain is a box, else a mesh fitted to its boundary."""
+"""Export for ParaView: a uniform grid, the cells of a nonuniform grid, or a mesh fitted to the boundary.
+
+The mesh is used if points of the grid are outside the domain. There is one file per time, and a .pvd file
+that lists them.
+"""
 
 from __future__ import annotations
 
@@ -81,11 +85,11 @@ def to_vtk(
     times = mesh.axes[time] if names[time] in grid else np.linspace(start, stop, _DEFAULT_TIMES)
     path = _with_suffix(path, ".pvd")
     files = []
-    for k, t in enumerate(times):
-        sampled = _sampled_mesh(Section(domain, space, {**fixed, time: float(t)}), mesh)
+    for k, t in enumerate(map(float, times)):
+        sampled = _sampled_mesh(Section(domain, space, {**fixed, time: t}), mesh)
         part = path.with_name(f"{path.stem}_{k:04d}{sampled.geometry.suffix}")
-        sampled.geometry.write(part, _values(sampled, fields), properties | {"time": float(t)})
-        files.append((float(t), part.name))
+        sampled.geometry.write(part, _values(sampled, fields), properties | {"time": t})
+        files.append((t, part.name))
     write_series(path, files)
     return path
 

@@ -12,7 +12,9 @@ from pibls.solution import Solution
 
 
 def to_xarray(solution: Solution, /, *what: Any, units: Mapping[Any, str] | None = None, **grid: Any) -> Any:
-    """Return an xarray Dataset with one variable per unknown and one dimension per coordinate.
+    """Return an xarray Dataset with one variable per requested field and one dimension per coordinate.
+
+    By default the fields are all unknowns. Attributes hold names, units and the estimated error of unknowns.
 
     See `Solution.to_xarray`.
     """

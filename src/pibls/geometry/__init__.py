@@ -3,7 +3,7 @@
 from pibls.geometry.ball import Ball
 from pibls.geometry.box import Box
 from pibls.geometry.cell_clipping import clipped_bounds, faces_in_cell, is_in_cell
-from pibls.geometry.checks.domain_check import check_domain
+from pibls.geometry.checks.domain_protocol import check_domain
 from pibls.geometry.csg import Difference, Intersection, Union
 from pibls.geometry.disk import Disk
 from pibls.geometry.ellipse import Ellipse

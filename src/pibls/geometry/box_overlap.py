@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 
 
-def points_in_boxes(low: Array, high: Array, X: Array) -> Iterator[tuple[int, Numbers]]:
+def points_in_boxes(low: Array, high: Array, X: Array) -> Iterator[tuple[int, Indices]]:
     """Yield (i, indices of the points X (n, d) in box i) for each box (m, d) that contains any point."""
     order = np.argsort(X[:, 0], kind="stable")
     along = X[order, 0]

@@ -16,7 +16,7 @@ from pibls.geometry.checks.arguments import (
     check_sign_assumption,
     ordered_ends,
 )
-from pibls.geometry.checks.domain_check import check_domain
+from pibls.geometry.checks.domain_protocol import check_domain
 from pibls.geometry.faces.extruded_face import ExtrudedFace
 from pibls.geometry.faces.face import Boundary, Face, draw_boundary, join_boundaries
 from pibls.geometry.faces.flat_face import FlatFace

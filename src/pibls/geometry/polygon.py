@@ -1,4 +1,7 @@
-"""Polygons p₁ p₂ … pₘ, with or without holes."""
+"""Polygons p₁ p₂ … pₘ, with or without holes.
+
+The boundary is divided into faces at its sharp turns only, so that a digitized smooth outline is one face.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from pibls.geometry.shape import Shape, containment_condition
 from pibls.geometry.slit import SlitSide
 from pibls.runtime.caching import cached_property
 
-_MAX_SMOOTH_TURN = 0.26  # radians: smaller turns, as of a digitized curve, are not corners
+_MAX_SMOOTH_TURN = 0.26  # radians: smaller turns, as of a digitized curve, do not end a face
 _MAX_TRIANGLES = 64  # for more triangles no formula is built
 
 
@@ -55,7 +58,7 @@ class Polygon(Shape):
         return tuple(zip(P.min(axis=0).tolist(), P.max(axis=0).tolist(), strict=True))
 
     @cached_property
-    def _area(self) -> Any:
+    def _prepared_polygon(self) -> Any:
         shapely = import_optional("shapely", extra="polygons", purpose="A polygon")
         area = shapely.Polygon(without_slits(np.array(self.vertices)), self.holes)
         shapely.prepare(area)
@@ -63,7 +66,7 @@ class Polygon(Shape):
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        """The faces: chains of edges between corners. A digitized curve without corners is one face."""
+        """The faces: chains of edges between sharp turns. A digitized smooth curve is one face."""
         out: list[Face] = []
         for ring in (self.vertices, *self.holes):
             for chain, closed, is_slit in _chains(np.array(ring)):
@@ -77,23 +80,24 @@ class Polygon(Shape):
 
     @property
     def corners(self) -> Array:
-        """The vertices of the outline and of the holes, (n, 2)."""
+        """All vertices of the outline and of the holes, sharp turns or not, (n, 2)."""
         return np.concatenate([np.array(ring) for ring in (self.vertices, *self.holes)])
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         box = np.array(self.bounds)
-        fraction = max(float(self._area.area / np.prod(box[:, 1] - box[:, 0])), 1e-3)
+        fraction = max(float(self._prepared_polygon.area / np.prod(box[:, 1] - box[:, 0])), 1e-3)
         return rejection_sample(self.contains, box, fraction, n, rng)
 
     def contains(self, X: Array) -> Mask:
         shapely = import_optional("shapely", extra="polygons", purpose="A polygon")
-        return np.asarray(shapely.intersects_xy(self._area, X[:, 0], X[:, 1]), dtype=np.bool_)
+        return np.asarray(shapely.intersects_xy(self._prepared_polygon, X[:, 0], X[:, 1]), dtype=np.bool_)
 
     @property
     def inside(self) -> Any:
+        """The symbolic condition that (x, y) is inside, from a triangulation; `contains` tests points."""
         shapely = import_optional("shapely", extra="polygons", purpose="A polygon")
         divide = getattr(shapely, "constrained_delaunay_triangles", None)
-        triangles = divide(self._area).geoms if divide is not None else ()
+        triangles = divide(self._prepared_polygon).geoms if divide is not None else ()
         if not 0 < len(triangles) <= _MAX_TRIANGLES:
             return containment_condition(self)
         return sp.Or(*(_in_triangle(t.exterior.coords[:3], self.coordinates) for t in triangles))
@@ -108,7 +112,7 @@ class Polygon(Shape):
 
 
 def _chains(ring: Array) -> list[tuple[Array, bool, bool]]:
-    """Split a ring at its corners into (points, is the whole ring, is the side of a slit)."""
+    """Split a ring at its sharp turns into (points, is the whole ring, is the side of a slit)."""
     ends = np.roll(ring, -1, axis=0)
     edges = ends - ring
     angles = np.arctan2(edges[:, 1], edges[:, 0])

@@ -110,7 +110,7 @@ def within(domain: Domain, X: Array) -> Mask:
             moved[:, axis] += sign * step[axis]
             inside[outside] = domain.contains(moved)
     if not inside.all():
-        # A corner needs a step in all coordinates at once, towards the center of the bounds.
+        # A corner needs a step in all coordinates at once, towards the centre of the bounds.
         outside = np.flatnonzero(~inside)
         center = np.mean(box_of(domain), axis=1)
         inside[outside] = domain.contains(X[outside] + np.sign(center - X[outside]) * step)

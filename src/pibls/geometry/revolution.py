@@ -16,7 +16,7 @@ from pibls.geometry.checks.arguments import (
     check_sign_assumptions,
     format_coordinates,
 )
-from pibls.geometry.checks.domain_check import check_domain
+from pibls.geometry.checks.domain_protocol import check_domain
 from pibls.geometry.faces.face import ON_FACE_TOLERANCE, Boundary, Face, draw_boundary
 from pibls.geometry.faces.patch import Patch
 from pibls.geometry.faces.sampled_face import SampledFace

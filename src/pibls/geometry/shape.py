@@ -90,7 +90,7 @@ class Shape(BuiltinDomain):
     def turned(self, angle: Any, *, center: Any = None, axis: Any = None) -> Any:
         """Return the shape rotated counter-clockwise by an angle in radians.
 
-        The center of rotation is ``center``, by default the center of the bounds. A shape in three dimensions
+        The centre of rotation is ``center``, by default the centre of the bounds. A shape in three dimensions
         is rotated about the coordinate ``axis``.
 
         >>> import sympy as sp, pibls
@@ -103,7 +103,7 @@ class Shape(BuiltinDomain):
         return rotated(self, angle, center, axis)
 
     def scaled(self, factor: Any, *, center: Any = None) -> Any:
-        """Return the shape scaled about ``center``, by default the center of its bounds.
+        """Return the shape scaled about ``center``, by default the centre of its bounds.
 
         ``factor`` is a number, or one number per coordinate.
 

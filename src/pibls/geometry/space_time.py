@@ -15,7 +15,7 @@ from pibls.geometry.checks.arguments import (
     check_sign_assumption,
     ordered_ends,
 )
-from pibls.geometry.checks.domain_check import check_domain
+from pibls.geometry.checks.domain_protocol import check_domain
 from pibls.geometry.faces.extruded_face import ExtrudedFace
 from pibls.geometry.faces.face import Boundary, Face, draw_boundary
 from pibls.geometry.protocol import Domain, box_of, faces_of, leaves_of, lengths_of, time_of

@@ -1,4 +1,8 @@
-"""Shapes bounded by a closed cubic spline through given points."""
+"""Shapes bounded by a closed cubic spline through given points.
+
+The spline is interpolated in the chord length, the sum of the distances between successive points; the
+boundary curve is then parametrized by its arc length, as all faces are.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,8 @@ from pibls.runtime.caching import cached_property
 class Spline(Shape):
     """The interior of the closed C² cubic spline through the points.
 
-    The spline is parametrized by chord length, so that unevenly spaced points do not cause loops.
+    The interpolation uses the chord length as the parameter, so that unevenly spaced points do not cause
+    loops.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -67,8 +72,8 @@ class Spline(Shape):
         return (Arc(self._curve),)
 
     @cached_property
-    def _area(self) -> tuple[Any, float]:
-        """A polygon that approximates the shape, and a bound of the distance between them."""
+    def _prepared_polygon(self) -> tuple[Any, float]:
+        """A prepared shapely polygon that approximates the shape, and a bound of their distance."""
         shapely = import_optional("shapely", extra="polygons", purpose="A spline")
         table = self._curve.table
         middles = self._curve.position(0.5 * (table.u[1:] + table.u[:-1]))
@@ -79,12 +84,12 @@ class Spline(Shape):
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         box = np.array(self.bounds)
-        fraction = max(float(self._area[0].area / np.prod(box[:, 1] - box[:, 0])), 1e-3)
+        fraction = max(float(self._prepared_polygon[0].area / np.prod(box[:, 1] - box[:, 0])), 1e-3)
         return rejection_sample(self.contains, box, fraction, n, rng)
 
     def contains(self, X: Array) -> Mask:
         shapely = import_optional("shapely", extra="polygons", purpose="A spline")
-        area, sag = self._area
+        area, sag = self._prepared_polygon
         inside = np.array(shapely.intersects_xy(area, X[:, 0], X[:, 1]), dtype=np.bool_)
         # Close to the curve, test on which side of it a point lies.
         close = np.flatnonzero(shapely.distance(area.exterior, shapely.points(X)) <= sag)
@@ -107,10 +112,13 @@ class Spline(Shape):
 
 
 class SplineCurve(ArcLengthParametrization, Curve):
-    """The closed cubic spline, parametrized by arc length."""
+    """The closed cubic spline, parametrized by arc length.
+
+    `_spline` is the same curve with the chord length, relative to its total, as the parameter.
+    """
 
     is_closed = True
-    has_corners = True
+    is_nonsmooth_at_knots = True  # the third derivative jumps
 
     def __init__(self, owner: object, points: Array) -> None:
         self.owner = owner

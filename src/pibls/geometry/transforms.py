@@ -30,7 +30,7 @@ def translated(shape: Any, distances: tuple[Any, ...]) -> Any:
 
 
 def rotated(shape: Any, angle: Any, center: Any, axis: Any) -> Any:
-    """Return the shape rotated about a center in 2D, or about an axis through the center in 3D."""
+    """Return the shape rotated about a centre in 2D, or about an axis through the centre in 3D."""
     names = tuple(shape.coordinates)
     if len(names) not in (2, 3):
         raise ProblemError(
@@ -63,7 +63,7 @@ def rotated(shape: Any, angle: Any, center: Any, axis: Any) -> Any:
 
 
 def scaled(shape: Any, factor: Any, center: Any) -> Any:
-    """Return the shape scaled about a center."""
+    """Return the shape scaled about a centre."""
     names = tuple(shape.coordinates)
     if np.ndim(factor):
         factors = point_of(factor, names, "scaled(factor)")

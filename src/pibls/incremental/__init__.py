@@ -1,4 +1,4 @@
-"""Incremental broad learning: nodes and points are added, and the factorisation is updated."""
+"""Incremental broad learning: nodes and points are added, and the factorization is updated."""
 
 from pibls.incremental.model import IncrementalBroad
 

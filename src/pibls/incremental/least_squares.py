@@ -1,6 +1,6 @@
-r"""Least squares min_w ‖D (J w - b)‖² with an updatable factorisation, for a basis that grows.
+r"""Least squares min_w ‖D (J w - b)‖² with an updatable factorization, for a basis that grows.
 
-A linear problem has one J. A nonlinear problem is linearised about the last solution; after an addition the
+A linear problem has one J. A nonlinear problem is linearized about the last solution; after an addition the
 same Jacobian, extended by the new columns, is used for simplified Gauss-Newton steps
 
     w ← argmin_w ‖D (J w - (J w_k - r(w_k)))‖,
@@ -28,26 +28,26 @@ _STEPS = 30
 _CONTRACTION = 0.3
 """A step that reduces the residual by less, and is not at the minimum, requires a new Jacobian."""
 _AS_PREDICTED = 1.0 + 1e-6
-"""Residual relative to that of the linearised problem up to which a step is at the minimum; rounding errors
+"""Residual relative to that of the linearized problem up to which a step is at the minimum; rounding errors
 of the norm are far smaller."""
 _TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
 class UpdatableLeastSquares:
-    """Batches of rows with their scales, the factors of D J, and the values about which J was linearised."""
+    """Batches of rows with their scales, the factors of D J, and the values about which J was linearized."""
 
     batches: tuple[RowBatch, ...]
     scales: tuple[RowScale, ...]
     factors: UpdatedQR
     base_columns: int
     v: tuple[Array, ...]
-    """The derivatives in nonlinear terms about which each batch was linearised."""
+    """The derivatives in nonlinear terms about which each batch was linearized."""
 
     @classmethod
     def of(cls, batches: Sequence[RowBatch], v: Sequence[Array]) -> UpdatableLeastSquares:
         """Factor all columns of all batches."""
-        first = [batch.parts[0].linearise(at)[0] for batch, at in zip(batches, v, strict=True)]
+        first = [batch.parts[0].linearize(at)[0] for batch, at in zip(batches, v, strict=True)]
         scales = tuple(RowScale.of(b.parts[0], J) for b, J in zip(batches, first, strict=True))
         base = batches[0].parts[0].shape[1]
         stacked = [_scaled(batches, scales, v, i) for i in range(len(batches[0].parts))]
@@ -66,9 +66,9 @@ class UpdatableLeastSquares:
         return replace(self, batches=batches, factors=factors)
 
     def with_rows(self, batch: RowBatch, v: Array) -> UpdatableLeastSquares:
-        """Return the problem with the rows of one more batch of points, linearised about v."""
-        scale = RowScale.of(batch.parts[0], batch.parts[0].linearise(v)[0])
-        B = np.hstack([scale.matrix(part.linearise(v)[0]) for part in batch.parts])
+        """Return the problem with the rows of one more batch of points, linearized about v."""
+        scale = RowScale.of(batch.parts[0], batch.parts[0].linearize(v)[0])
+        B = np.hstack([scale.matrix(part.linearize(v)[0]) for part in batch.parts])
         return replace(
             self,
             batches=(*self.batches, batch),
@@ -86,22 +86,22 @@ class UpdatableLeastSquares:
             b = self._scaled_rows([batch.target(v) for batch, v in zip(self.batches, self.v, strict=True)])
             w = self.factors.apply(b)
             # One step of iterative refinement removes half of the rounding error.
-            return w + self.factors.apply(b - self._product(w)), 1, self
+            return w + self.factors.apply(b - self.scaled_product(w)), 1, self
         return self._gauss_newton(np.zeros(self.factors.size) if w is None else w)
 
     def _gauss_newton(self, w: Array) -> tuple[Array, int, UpdatableLeastSquares]:
         """Simplified Gauss-Newton steps from w; J is recomputed if they do not contract."""
         now, fresh = self, False
-        r = now._residual(w)
+        r = now.scaled_residual(w)
         for step in range(1, _STEPS + 1):
-            b = now._product(w) - r
+            b = now.scaled_product(w) - r
             target = now.factors.apply(b)
-            r_new, predicted = now._residual(target), _norm(b - now._product(target))
+            r_new, predicted = now.scaled_residual(target), _norm(b - now.scaled_product(target))
             contraction = _norm(r_new) / max(_norm(r), _TINY)
             if contraction < 1.0:
                 w, r = target, r_new
             if _norm(r_new) <= _AS_PREDICTED * predicted:
-                # The residual equals that of the linearised problem: this is the minimum for these nodes.
+                # The residual equals that of the linearized problem: this is the minimum for these nodes.
                 return target, step, now
             if not contraction < _CONTRACTION:
                 if fresh:
@@ -118,9 +118,9 @@ class UpdatableLeastSquares:
     @cached_property
     def _jacobians(self) -> list[list[Array]]:
         """The Jacobian of each batch and addition."""
-        return [[part.linearise(v)[0] for part in b.parts] for b, v in zip(self.batches, self.v, strict=True)]
+        return [[part.linearize(v)[0] for part in b.parts] for b, v in zip(self.batches, self.v, strict=True)]
 
-    def _product(self, w: Array) -> Array:
+    def scaled_product(self, w: Array) -> Array:
         """Return D J w."""
         found = []
         for batch, parts in zip(self.batches, self._jacobians, strict=True):
@@ -128,13 +128,14 @@ class UpdatableLeastSquares:
             found.append(np.sum([J @ x for J, x in zip(parts, split, strict=True)], axis=0))
         return self._scaled_rows(found)
 
-    def _residual(self, w: Array) -> Array:
+    def scaled_residual(self, w: Array) -> Array:
+        """Return D r(w)."""
         return self._scaled_rows([batch.residual(w) for batch in self.batches])
 
 
 def _scaled(batches: Sequence[RowBatch], scales: Sequence[RowScale], v: Sequence[Array], part: int) -> Array:
     """Return D J of one addition at all points, (rows, columns)."""
-    found = [s.matrix(b.parts[part].linearise(at)[0]) for b, s, at in zip(batches, scales, v, strict=True)]
+    found = [s.matrix(b.parts[part].linearize(at)[0]) for b, s, at in zip(batches, scales, v, strict=True)]
     return found[0] if len(found) == 1 else np.asfortranarray(np.vstack(found))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.assembly.system import System
 from pibls.linalg.ridge_qr import distinct_rows
 
@@ -18,7 +18,7 @@ class RowScale:
     Only the columns of the base are used, so that nodes added later do not change the weights of the rows.
     """
 
-    kept_rows: Numbers
+    kept_rows: Indices
     divisors: Array
     """Divisors of the kept rows; smaller by √count for a row that represents several equal rows."""
     rows: int
@@ -48,7 +48,7 @@ class RowBatch:
     parts: tuple[System, ...]
 
     @property
-    def ends(self) -> Numbers:
+    def ends(self) -> Indices:
         """End of the coefficients of each addition."""
         return np.cumsum([part.shape[1] for part in self.parts])
 
@@ -63,8 +63,8 @@ class RowBatch:
         return np.asarray(np.sum(found, axis=0))
 
     def target(self, v: Array) -> Array:
-        """Return b of the system linearised about v."""
-        return self.parts[0].linearise(v)[1]
+        """Return b of the system linearized about v."""
+        return self.parts[0].linearize(v)[1]
 
     def residual(self, w: Array) -> Array:
         """Return the residual r(w), (rows,)."""

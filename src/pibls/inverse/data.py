@@ -72,21 +72,7 @@ class Data:
         columns = [_array(points[c], f"Data(points)[{c}]") for c in symbols]
         missing = [_missing(given) for given in (*(points[c] for c in symbols), values, sigma)]
         y = _array(values, "Data(values)")
-        try:
-            columns = list(np.broadcast_arrays(*columns))
-            shape = columns[0].shape if columns else y.shape
-            if y.shape != shape and y.shape[1:] != shape:
-                raise ValueError(f"{y.shape} for points of the shape {shape}")
-        except ValueError as reason:
-            raise ProblemError(
-                "Data(values)",
-                expected="points that broadcast against each other, and a value for each of them",
-                got=str(reason),
-                remedy="Give values in the shape of the points; replicates along an additional leading axis.",
-            ) from None
-        X = np.empty((y.size, len(symbols)))
-        for i, column in enumerate(columns):
-            X[:, i] = np.broadcast_to(column, y.shape).ravel()
+        X = _points_of_values(columns, y)
         noise = None if sigma is None else _sigma(sigma, y)
         masked = np.zeros(y.shape, dtype=bool)
         for mask in missing:
@@ -187,6 +173,26 @@ def _array(values: Any, argument: str) -> Array:
             remedy="Omit missing measurements together with their points.",
         )
     return out
+
+
+def _points_of_values(columns: list[Any], y: Any) -> Array:
+    """Return the point of each value, (values, coordinates); the columns broadcast to the values."""
+    try:
+        columns = list(np.broadcast_arrays(*columns))
+        shape = columns[0].shape if columns else y.shape
+        if y.shape != shape and y.shape[1:] != shape:
+            raise ValueError(f"{y.shape} for points of the shape {shape}")
+    except ValueError as reason:
+        raise ProblemError(
+            "Data(values)",
+            expected="points that broadcast against each other, and a value for each of them",
+            got=str(reason),
+            remedy="Give values in the shape of the points; replicates along an additional leading axis.",
+        ) from None
+    X = np.empty((y.size, len(columns)))
+    for i, column in enumerate(columns):
+        X[:, i] = np.broadcast_to(column, y.shape).ravel()
+    return X
 
 
 def _sigma(sigma: Any, values: Array) -> Array:

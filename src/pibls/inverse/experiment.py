@@ -21,6 +21,13 @@ from pibls.solution import Solution
 
 
 @dataclass
+class StoredSpace:
+    """Solver, state and θ of an earlier fit, from which a later fit of the same problem starts."""
+
+    value: tuple[ParametricSolver, Any, Array] | None = None
+
+
+@dataclass
 class Experiment:
     """A problem, its data, and the solver that is reused for all values of the parameters."""
 
@@ -93,16 +100,18 @@ class Experiment:
         self._solver, self._state, self._theta = solver, state, theta.copy()
         self.space_theta, self.space_solution = theta.copy(), found
         if solver.is_cacheable:
-            self.problem.symbolic_cache[self._cache_key] = (solver, state, theta.copy())
+            self._stored_space.value = (solver, state, theta.copy())
         return found
 
     @property
-    def _cache_key(self) -> str:
-        return f"fit {self.unknowns.symbols} {sorted(self.settings.items())}"
+    def _stored_space(self) -> StoredSpace:
+        """The space that an earlier fit of this problem with the same unknowns and settings has found."""
+        key = f"{self.unknowns.symbols} {sorted(self.settings.items())}"
+        return self.problem.symbolic_memo(StoredSpace, key=key)
 
     def _restore_cached_space(self) -> None:
         """Restore the solver and state that an earlier fit of this problem has cached."""
-        cached = self.problem.symbolic_cache.get(self._cache_key)
+        cached = self._stored_space.value
         if cached is not None and not self.full_solves:
             self._solver, self._state, theta = cached
             self._theta = self.space_theta = theta.copy()

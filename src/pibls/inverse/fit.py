@@ -3,7 +3,7 @@ r"""The function `fit`: θ̂ = argmin_θ Σᵢ ((gᵢ[u(θ)] - yᵢ)/σᵢ)², w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,14 @@ from pibls.errors import PiblsError, ProblemError
 from pibls.inverse.data import Data
 from pibls.inverse.experiment import Experiment
 from pibls.inverse.fit_parameters import FitParameters, parse_fit_parameters
+from pibls.inverse.function_parameters import expand_unknown_functions
 from pibls.inverse.losses import check_loss
 from pibls.inverse.misfit import FitProgress, Minimum, Misfit
 from pibls.inverse.null_directions import assess_identifiability
 from pibls.inverse.result import Fit
-from pibls.inverse.smoothing import Smoothing, assess_field_identifiability
-from pibls.inverse.unknown_functions import expand_unknown_functions
+from pibls.inverse.roughness_penalty import Smoothing, assess_field_identifiability
 from pibls.problem import Problem
-from pibls.problem.interfaces.decomposition import refuse_moving_interfaces
+from pibls.problem.interfaces.unsupported_interfaces import refuse_moving_interfaces
 
 _MAX_FINAL_SOLVES = 3  # full solves at the optimum
 _MAX_SPACE_DISTANCE = 0.03  # relative distance in θ up to which a space needs no full solve at the optimum
@@ -110,24 +110,11 @@ def fit(
     smoothing = Smoothing.for_fields(fields, unknowns, known) if fields else None
     settings = {"tol": tol, "seed": seed, "time_limit": time_limit}
     experiments = [Experiment(p, d, unknowns, settings) for p, d in zip(problems, sets, strict=True)]
-    best: tuple[float, Minimum, Misfit] | None = None
-    failure: PiblsError | None = None
-    for first in _start_values(unknowns, starts, seed):
-        misfit = Misfit(experiments, unknowns, loss, callback, smoothing)
-        try:
-            found = misfit.minimize(first, tolerance, max_steps)
-        except PiblsError as reason:
-            failure = reason
-            for e in experiments:
-                e.discard_state()
-            continue
-        cost = float(np.sum(found.residuals**2)) + 2.0 * float(np.sum(np.log(found.sigma)))
-        if best is None or cost < best[0]:
-            best = (cost, found, misfit)
-    if best is None:
-        assert failure is not None
-        raise failure
-    _, found, misfit = best
+    trials = (
+        (first, Misfit(experiments, unknowns, loss, callback, smoothing))
+        for first in _start_values(unknowns, starts, seed)
+    )
+    found, misfit = _best_minimum(trials, experiments, tolerance, max_steps)
     found, moved = _verified_minimum(experiments, misfit, found, tolerance, max_steps)
     if smoothing is not None:
         identifiability = assess_field_identifiability(
@@ -188,6 +175,32 @@ def _space_distance(experiment: Experiment, theta: Array) -> float:
     return float(np.max(np.abs(experiment.space_theta - theta) / size))
 
 
+def _best_minimum(
+    trials: Iterable[tuple[Array, Misfit]],
+    experiments: Sequence[Experiment],
+    tolerance: float,
+    max_steps: int,
+) -> tuple[Minimum, Misfit]:
+    """Minimize from several start values and return the lowest minimum; raise the last error if all fail."""
+    best: tuple[float, Minimum, Misfit] | None = None
+    failure: PiblsError | None = None
+    for first, misfit in trials:
+        try:
+            found = misfit.minimize(first, tolerance, max_steps)
+        except PiblsError as reason:
+            failure = reason
+            for e in experiments:
+                e.discard_state()
+            continue
+        cost = float(np.sum(found.residuals**2)) + 2.0 * float(np.sum(np.log(found.sigma)))
+        if best is None or cost < best[0]:
+            best = (cost, found, misfit)
+    if best is None:
+        assert failure is not None
+        raise failure
+    return best[1], best[2]
+
+
 def _check_experiments(problem: Any, data: Any) -> tuple[list[Problem], list[tuple[Data, ...]]]:
     several = not isinstance(problem, Problem)
     problems = list(problem) if several and isinstance(problem, Sequence) else [problem]
@@ -199,7 +212,11 @@ def _check_experiments(problem: Any, data: Any) -> tuple[list[Problem], list[tup
                 got=repr(p),
                 remedy="Write Problem(domain, equations, conditions, parameters={…}).",
             )
-    groups = [data] if not several else data
+    return problems, _check_data(data if several else [data], problems)
+
+
+def _check_data(groups: Any, problems: Sequence[Problem]) -> list[tuple[Data, ...]]:
+    """Return the data of each problem as a tuple."""
     if not isinstance(groups, Sequence) or len(groups) != len(problems):
         raise ProblemError(
             "data",
@@ -221,7 +238,7 @@ def _check_experiments(problem: Any, data: Any) -> tuple[list[Problem], list[tup
             raise ProblemError(
                 "data", expected="at least one pibls.Data", got="none", remedy="Add a pibls.Data."
             )
-    return problems, sets
+    return sets
 
 
 def _check_count(sets: Sequence[Sequence[Data]], wanted: int) -> None:

@@ -48,6 +48,19 @@ class FitParameters:
         )
 
 
+def _parameter(key: Any, known: Sequence[Any]) -> Any:
+    """Return the parameter given by its symbol or its name."""
+    for symbol in known:
+        if symbol == key or (isinstance(key, str) and str(symbol) == key):
+            return symbol
+    raise ProblemError(
+        f"unknown[{key}]",
+        expected=f"a parameter of the problem ({', '.join(map(str, known)) or 'it has none'})",
+        got=repr(key),
+        remedy=f"Declare it: Problem(…, parameters={{{key}: …}}) with a first guess.",
+    )
+
+
 def parse_fit_parameters(
     unknown: Any, problems: Sequence[Problem], expressions: Sequence[Any], start: Mapping[Any, Any] | None
 ) -> FitParameters:
@@ -67,14 +80,7 @@ def parse_fit_parameters(
     given = {str(k): v for k, v in (start or {}).items()}
     symbols, low, high, first = [], [], [], []
     for key, bounds in unknown.items():
-        symbol = next((s for s in known if s == key or (isinstance(key, str) and str(s) == key)), None)
-        if symbol is None:
-            raise ProblemError(
-                f"unknown[{key}]",
-                expected=f"a parameter of the problem ({', '.join(map(str, known)) or 'it has none'})",
-                got=repr(key),
-                remedy=f"Declare it: Problem(…, parameters={{{key}: …}}) with a first guess.",
-            )
+        symbol = _parameter(key, known)
         a, b = _bounds(bounds, key)
         value = given.get(str(symbol), values.get(symbol))
         symbols.append(symbol)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.adaptive.evolution import Evolution, continuation_conditions, evolution_of, with_initial_conditions
+from pibls.analysis.evolution import Evolution, evolution_of
 from pibls.arrays import Array
 from pibls.assembly.points import place
 from pibls.errors import ProblemError
@@ -24,6 +24,7 @@ from pibls.inverse.least_squares_window import (
     with_cached_values,
 )
 from pibls.inverse.parameter_derivatives import residual_derivatives
+from pibls.inverse.window_start import continuation_conditions, with_initial_conditions
 from pibls.linalg.threads import limit_blas_threads
 from pibls.problem import PartialDerivative, Problem
 from pibls.problem.forms.compilation import CompiledProblem, compile_problem
@@ -192,22 +193,24 @@ class FixedSpaceSolver:
             for batch in zip(*columns, strict=True)
         ]
 
-    def values(self, solution: FixedSpaceSolution, X: Array, jets: tuple[PartialDerivative, ...]) -> Array:
-        """Return ∂^α u at points, (jets, n)."""
+    def values(
+        self, solution: FixedSpaceSolution, X: Array, derivatives: tuple[PartialDerivative, ...]
+    ) -> Array:
+        """Return ∂^α u at points, (derivatives, n)."""
         return self._cached_space().values(
-            (X,), jets, self._joined_coefficients([s.w for s in solution.windows])
+            (X,), derivatives, self._joined_coefficients([s.w for s in solution.windows])
         )
 
     def derivatives(
-        self, solution: FixedSpaceSolution, X: Array, jets: tuple[PartialDerivative, ...]
+        self, solution: FixedSpaceSolution, X: Array, derivatives: tuple[PartialDerivative, ...]
     ) -> Array:
-        """Return ∂^α ∂u/∂θ at points, (parameters, jets, n)."""
-        derivatives, space = self.differentiate(solution), self._cached_space()
+        """Return ∂^α ∂u/∂θ at points, (parameters, derivatives, n)."""
+        sensitivities, space = self.differentiate(solution), self._cached_space()
         found = [
-            space.values((X,), jets, self._joined_coefficients([s[:, k] for s in derivatives]))
+            space.values((X,), derivatives, self._joined_coefficients([s[:, k] for s in sensitivities]))
             for k in range(len(self.parameter_indices))
         ]
-        return np.array(found).reshape(len(self.parameter_indices), len(jets), len(X))
+        return np.array(found).reshape(len(self.parameter_indices), len(derivatives), len(X))
 
     def _cached_space(self) -> Space:
         """The space of all windows, with their cached basis values."""
@@ -249,9 +252,9 @@ def _assembled_space(space: Space) -> SingleDomainSpace | CellSpace:
 
 
 def _derivative_function(space: SingleDomainSpace | CellSpace, derivatives: Array) -> Any:
-    def values(X: Array, jet: PartialDerivative) -> Array:
+    def values(X: Array, derivative: PartialDerivative) -> Array:
         columns = [
-            space.values((X,), (jet,), derivatives[: space.columns, k])[0]
+            space.values((X,), (derivative,), derivatives[: space.columns, k])[0]
             for k in range(derivatives.shape[1])
         ]
         return np.column_stack(columns)

@@ -1,7 +1,7 @@
 r"""u(θ) by full solves, and ∂u/∂θ ≈ (u(θ + h) - u(θ - h))/2h, where no fixed space can be used.
 
 An impulse in time makes the solution jump between two windows, which `pibls.inverse.fixed_space_solver` and
-`pibls.inverse.trajectory_solver` do not support. A problem with several materials is solved again in the
+`pibls.inverse.ode_parameter_solver` do not support. A problem with several materials is solved again in the
 subdomain spaces of the first solution.
 """
 
@@ -57,20 +57,25 @@ class FullSolver:
         check_residual(_max_residual(found), _max_residual(self.reference), found.tol)
         return found
 
-    def values(self, stencil: SolutionStencil, X: Array, jets: tuple[PartialDerivative, ...]) -> Array:
-        """Return ∂^α u at points, (jets, n)."""
-        return stencil.solution.space.values((X,), jets, stencil.solution.coefficients)
+    def values(self, stencil: SolutionStencil, X: Array, derivatives: tuple[PartialDerivative, ...]) -> Array:
+        """Return ∂^α u at points, (derivatives, n)."""
+        return stencil.solution.space.values((X,), derivatives, stencil.solution.coefficients)
 
-    def derivatives(self, stencil: SolutionStencil, X: Array, jets: tuple[PartialDerivative, ...]) -> Array:
-        """Return ∂^α ∂u/∂θ at points, (parameters, jets, n)."""
+    def derivatives(
+        self, stencil: SolutionStencil, X: Array, derivatives: tuple[PartialDerivative, ...]
+    ) -> Array:
+        """Return ∂^α ∂u/∂θ at points, (parameters, derivatives, n)."""
         if not stencil.neighbours:
             stencil.neighbours = [self._difference_pair(stencil.solution, k) for k in self.parameter_indices]
         found = [
-            (up.space.values((X,), jets, up.coefficients) - down.space.values((X,), jets, down.coefficients))
+            (
+                up.space.values((X,), derivatives, up.coefficients)
+                - down.space.values((X,), derivatives, down.coefficients)
+            )
             / width
             for width, up, down in stencil.neighbours
         ]
-        return np.array(found).reshape(len(self.parameter_indices), len(jets), len(X))
+        return np.array(found).reshape(len(self.parameter_indices), len(derivatives), len(X))
 
     def _difference_pair(self, solution: Solution, k: int) -> tuple[float, Solution, Solution]:
         problem = solution.problem

@@ -42,7 +42,7 @@ _ROUNDING_CHANGE = 1e-8  # relative change below which stagnation is attributed 
 
 PointSets = Mapping[Region, PointSet]
 PreviousDerivative = Callable[[Array, Any], Array]
-"""(X, jet) ↦ ∂^α ∂u/∂θ of the previous window, (n, parameters)."""
+"""(X, derivative) ↦ ∂^α ∂u/∂θ of the previous window, (n, parameters)."""
 
 
 FaceDerivatives = list[list[Array]]
@@ -137,20 +137,16 @@ class LeastSquaresWindow:
             b = J @ w - r
             moved = factors.apply(b)
             r_new = system.residual(moved)
-            change = _scaled_norm(r_new - r, rows) / (_scaled_norm(b, rows) or 1.0)
-            if not np.isfinite(change):
-                change = np.inf
+            change = _relative_change(r_new - r, b, rows)
             slow = change > _REUSE_CONTRACTION * last
             if not is_current and (slow or change > _MAX_REUSE_CHANGE):
                 factors, last = None, np.inf
                 continue
-            if is_current and (change == np.inf or (change > _MIN_DIVERGENT_CHANGE and change > 2.0 * last)):
+            if is_current and _is_divergent(change, last):
                 raise FixedSpaceError
             w, r = moved, r_new
             residual = _scaled_norm(r, rows) / (_scaled_norm(b, rows) or 1.0)
-            if change <= _RESIDUAL_TOLERANCE or (
-                change <= max(_ROUNDING_CHANGE, 0.3 * residual) and change > 0.3 * last
-            ):
+            if _is_converged(change, last, residual):
                 return WindowSolution(system, w, J, rows, factors, residual)
             if is_current and slow and not system.is_linear:
                 factors = None
@@ -209,6 +205,24 @@ class LeastSquaresWindow:
         return S
 
 
+def _relative_change(step: Array, b: Array, rows: Array) -> float:
+    """Return the change of the residual relative to the right-hand side; infinite if it overflows."""
+    change = _scaled_norm(step, rows) / (_scaled_norm(b, rows) or 1.0)
+    return change if np.isfinite(change) else np.inf
+
+
+def _is_divergent(change: float, last: float) -> bool:
+    """Whether the steps of Newton's method grow."""
+    return change == np.inf or (change > _MIN_DIVERGENT_CHANGE and change > 2.0 * last)
+
+
+def _is_converged(change: float, last: float, residual: float) -> bool:
+    """Whether the residual changes by less than the tolerance, or no longer decreases beyond rounding."""
+    if change <= _RESIDUAL_TOLERANCE:
+        return True
+    return change <= max(_ROUNDING_CHANGE, 0.3 * residual) and change > 0.3 * last
+
+
 def _parameter_rows(
     system: System,
     w: Array,
@@ -226,8 +240,8 @@ def _parameter_rows(
             out[block.rows] = -previous(X, r.linear[0])
         elif r.name in expressions:
             expression = expressions[r.name]
-            jets = system.space.values(block.points.sites, expression.jets, w)
-            out[block.rows] = expression.at(X, block.points.normals, parameters, jets)[2].T
+            derivatives = system.space.values(block.points.sites, expression.derivatives, w)
+            out[block.rows] = expression.at(X, block.points.normals, parameters, derivatives)[2].T
     return out
 
 

@@ -17,7 +17,7 @@ from pibls.arrays import Array
 from pibls.errors import PiblsError
 from pibls.inverse.experiment import Experiment
 from pibls.inverse.fit_parameters import FitParameters
-from pibls.inverse.smoothing import Smoothing
+from pibls.inverse.roughness_penalty import Smoothing
 
 _MAX_REWEIGHTINGS = 12
 _WEIGHT_TOLERANCE = 0.5  # change of ln λ at which the penalty weights have converged

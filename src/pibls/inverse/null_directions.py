@@ -109,16 +109,7 @@ def _describe_null_space(
     null_part = null[:, moved]
     here = theta[moved]
     chosen = [names[i] for i in moved]
-    hypotheses: list[tuple[list[Any], Callable[[Array], Array]]] = []
-    if (here > 0).all() or (here < 0).all():
-        rows = _rational(_complement(null_part))
-        if rows is not None:
-            found = [sp.Mul(*(n**c for n, c in zip(chosen, row, strict=True))) for row in rows]
-            hypotheses.append((found, lambda v: here * np.exp(np.log(_TEST_FACTOR) * v)))
-    rows = _rational(_complement(null_part * here))
-    if rows is not None:
-        found = [sp.Add(*(c * n for n, c in zip(chosen, row, strict=True))) for row in rows]
-        hypotheses.append((found, lambda v: here * (1.0 + (_TEST_FACTOR - 1.0) * v)))
+    hypotheses = _hypotheses(chosen, null_part, here)
     values = predict(full_theta)
     for found, move in hypotheses:
         if _is_invariant(move, null_part, moved, effective, full_theta, low, high, values, predict):
@@ -127,11 +118,29 @@ def _describe_null_space(
                 return [f"{', '.join(map(str, chosen))} are not determined"]
             verb = "is" if len(text) == 1 else "are"
             return [f"only {' and '.join(text)} {verb} determined"]
-    out = []
-    for v in null:
-        moves = ", ".join(f"{n} {c:+.3g}" for n, c in zip(names, v, strict=True) if abs(c) > _MIN_COMPONENT)
-        out.append(f"no value changes along the direction (relative changes) {moves}")
+    return [f"no value changes along the direction (relative changes) {_moves(names, v)}" for v in null]
+
+
+def _hypotheses(
+    names: list[Any], null: Array, theta: Array
+) -> list[tuple[list[Any], Callable[[Array], Array]]]:
+    """Return products and sums of parameters that may be determined, and moves that leave them unchanged."""
+    out: list[tuple[list[Any], Callable[[Array], Array]]] = []
+    if (theta > 0).all() or (theta < 0).all():
+        rows = _rational(_complement(null))
+        if rows is not None:
+            products = [sp.Mul(*(n**c for n, c in zip(names, row, strict=True))) for row in rows]
+            out.append((products, lambda v: theta * np.exp(np.log(_TEST_FACTOR) * v)))
+    rows = _rational(_complement(null * theta))
+    if rows is not None:
+        sums = [sp.Add(*(c * n for n, c in zip(names, row, strict=True))) for row in rows]
+        out.append((sums, lambda v: theta * (1.0 + (_TEST_FACTOR - 1.0) * v)))
     return out
+
+
+def _moves(names: Sequence[Any], v: Array) -> str:
+    """Return the components of a direction that are not negligible."""
+    return ", ".join(f"{n} {c:+.3g}" for n, c in zip(names, v, strict=True) if abs(c) > _MIN_COMPONENT)
 
 
 def _is_invariant(

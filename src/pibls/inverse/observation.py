@@ -48,7 +48,9 @@ class Observation:
     def value(self, parameters: Sequence[float], values: Values) -> Array:
         """Return g, (n,)."""
         found = [
-            p.apply_weights(p.expression.at(p.X, p.normals, parameters, values(p.X, p.expression.jets))[0])
+            p.apply_weights(
+                p.expression.at(p.X, p.normals, parameters, values(p.X, p.expression.derivatives))[0]
+            )
             for p in self.parts
         ]
         return np.asarray(np.sum(found, axis=0))
@@ -63,10 +65,14 @@ class Observation:
         """Return Σ ∂g/∂J ∂J/∂θ + ∂g/∂θ, (n, parameters)."""
         total: Any = 0.0
         for p in self.parts:
-            _, by_jet, explicit = p.expression.at(p.X, p.normals, parameters, values(p.X, p.expression.jets))
+            _, by_derivative, explicit = p.expression.at(
+                p.X, p.normals, parameters, values(p.X, p.expression.derivatives)
+            )
             out = explicit.copy()
-            if p.expression.jets and derivatives is not None:
-                out[list(columns)] += np.einsum("jn,kjn->kn", by_jet, derivatives(p.X, p.expression.jets))
+            if p.expression.derivatives and derivatives is not None:
+                out[list(columns)] += np.einsum(
+                    "jn,kjn->kn", by_derivative, derivatives(p.X, p.expression.derivatives)
+                )
             total = total + p.apply_weights(out).T
         return np.asarray(total)
 

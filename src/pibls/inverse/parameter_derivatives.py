@@ -1,6 +1,6 @@
 r"""Compiled expressions g(x, J; θ) with their derivatives ∂g/∂J and ∂g/∂θ.
 
-J are the unknowns and their partial derivatives ("jets"), θ the parameters.
+J are the unknowns and their partial derivatives, θ the parameters.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pibls.problem.forms.data_functions import call_at_points
 
 @dataclass(frozen=True)
 class DifferentiatedExpression:
-    """A compiled expression of jets, coordinates and parameters, with its first derivatives."""
+    """A compiled expression of derivatives J, coordinates and parameters, with its first derivatives."""
 
-    jets: tuple[PartialDerivative, ...]
+    derivatives: tuple[PartialDerivative, ...]
     data: tuple[DataFunction, ...]
     parameter_indices: tuple[int, ...]
     """The parameters of the derivatives, as indices into all parameters."""
@@ -32,12 +32,12 @@ class DifferentiatedExpression:
 
     @classmethod
     def of(cls, form: Form, parameter_indices: Sequence[int]) -> DifferentiatedExpression:
-        """Return the form r = Σ a J + ρ, differentiated by its jets and by these parameters."""
+        """Return the form r = Σ a J + ρ, differentiated by its derivatives J and by these parameters."""
         v = form.variables
         marks = [sp.Symbol(f"pibls_l{i}", real=True) for i in range(len(form.linear))]
         whole = sp.Add(form.rest, *(a * m for (_, a), m in zip(form.linear, marks, strict=True)))
         symbols = [*marks, *(s for _, s in form.nonlinear)]
-        by_jet = [*(a for _, a in form.linear), *form.partials]
+        by_derivative = [*(a for _, a in form.linear), *form.partials]
         slopes = [sp.diff(whole, v.parameters[k]) for k in parameter_indices]
         arguments = [*v.coordinates, *v.normals, *v.parameters, *(d.symbol for d in form.data), *symbols]
         return cls(
@@ -45,20 +45,20 @@ class DifferentiatedExpression:
             form.data,
             tuple(parameter_indices),
             any(s != 0 for s in slopes),
-            compile_expressions(arguments, [whole, *by_jet, *slopes]),
+            compile_expressions(arguments, [whole, *by_derivative, *slopes]),
         )
 
     def at(
-        self, X: Array, normals: Array, parameters: Sequence[float], jets: Array
+        self, X: Array, normals: Array, parameters: Sequence[float], derivatives: Array
     ) -> tuple[Array, Array, Array]:
-        """Return g (n,), ∂g/∂J (jets, n) and ∂g/∂θ (parameters, n)."""
+        """Return g (n,), ∂g/∂J (derivatives, n) and ∂g/∂θ (parameters, n)."""
         data = [call_at_points(d, X, "data") for d in self.data]
         with np.errstate(all="ignore"):
-            found = self._function(*X.T, *normals.T, *parameters, *data, *jets)
+            found = self._function(*X.T, *normals.T, *parameters, *data, *derivatives)
         out = np.empty((len(found), len(X)))
         for row, value in zip(out, found, strict=True):
             row[:] = np.real(value)
-        k = 1 + len(self.jets)
+        k = 1 + len(self.derivatives)
         return out[0], out[1:k], out[k:]
 
 
@@ -66,16 +66,19 @@ def residual_derivatives(
     problem: Problem, parameter_indices: Sequence[int]
 ) -> Mapping[str, DifferentiatedExpression]:
     """Return, by name, the equations and conditions that depend on the given parameters."""
-    key = f"slopes {tuple(parameter_indices)}"
-    if key not in problem.symbolic_cache:
-        found = {
-            s.name: DifferentiatedExpression.of(s.form, parameter_indices)
-            for s in problem.statements
-            if _depends_on(s.form, parameter_indices)
-        }
-        problem.symbolic_cache[key] = {name: v for name, v in found.items() if v.depends_on_parameters}
-    out: Mapping[str, DifferentiatedExpression] = problem.symbolic_cache[key]
-    return out
+    indices = tuple(parameter_indices)
+    return problem.symbolic_memo(_differentiate, problem, indices, key=indices)
+
+
+def _differentiate(
+    problem: Problem, parameter_indices: tuple[int, ...]
+) -> Mapping[str, DifferentiatedExpression]:
+    found = {
+        s.name: DifferentiatedExpression.of(s.form, parameter_indices)
+        for s in problem.statements
+        if _depends_on(s.form, parameter_indices)
+    }
+    return {name: v for name, v in found.items() if v.depends_on_parameters}
 
 
 def _depends_on(form: Form, parameter_indices: Sequence[int]) -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from pibls.adaptive.evolution import evolution_of, has_jumps_in_time
+from pibls.analysis.evolution import evolution_of, has_jumps_in_time
 from pibls.arrays import Array
 from pibls.inverse.fixed_space_solver import FixedSpaceSolver, supports_fixed_space
 from pibls.inverse.full_solver import FullSolver, SolutionStencil
-from pibls.inverse.trajectory_solver import TrajectorySolver
+from pibls.inverse.ode_parameter_solver import ODEParameterSolver
 from pibls.problem import PartialDerivative, Problem
 from pibls.problem.forms.compilation import compile_problem
 from pibls.problem.interfaces.decomposition import subdomain_decomposition
@@ -36,11 +36,11 @@ class ParametricSolver(Protocol):
         ``previous`` is the state at nearby parameters, ``step`` the difference in θ.
         """
 
-    def values(self, state: Any, X: Array, jets: tuple[PartialDerivative, ...]) -> Array:
-        """Return ∂^α u at points, (jets, n)."""
+    def values(self, state: Any, X: Array, derivatives: tuple[PartialDerivative, ...]) -> Array:
+        """Return ∂^α u at points, (derivatives, n)."""
 
-    def derivatives(self, state: Any, X: Array, jets: tuple[PartialDerivative, ...]) -> Array:
-        """Return ∂^α ∂u/∂θ at points, (parameters, jets, n)."""
+    def derivatives(self, state: Any, X: Array, derivatives: tuple[PartialDerivative, ...]) -> Array:
+        """Return ∂^α ∂u/∂θ at points, (parameters, derivatives, n)."""
 
 
 def parametric_solver(
@@ -58,7 +58,7 @@ def parametric_solver(
         return FullSolver(
             tuple(parameter_indices), compiled.interfaces.planes, settings, solution
         ), SolutionStencil(solution)
-    trajectory = TrajectorySolver.from_solution(solution, parameter_indices)
+    trajectory = ODEParameterSolver.from_solution(solution, parameter_indices)
     if trajectory is not None:
         return trajectory
     if not supports_fixed_space(solution.space):  # tensor-product bases on a box

@@ -11,7 +11,6 @@ from pibls.arrays import Array, floats
 from pibls.errors import ProblemError
 from pibls.inverse.covariance import correlation_matrix, parameter_covariance
 from pibls.inverse.experiment import Experiment
-from pibls.inverse.field import Field
 from pibls.inverse.fit_parameters import FitParameters
 from pibls.inverse.full_solver import solution_at
 from pibls.inverse.identifiability import Identifiability
@@ -20,6 +19,7 @@ from pibls.inverse.misfit import Minimum, Misfit
 from pibls.inverse.model_comparison import Comparison, compare_fits, information_criteria
 from pibls.inverse.profile_likelihood import misfit_rise, profile_interval, t_quantile
 from pibls.inverse.residual_tests import Residuals, assess_residuals, path_order
+from pibls.inverse.unknown_function import Field
 from pibls.runtime.caching import cached_property
 from pibls.solution import Solution
 

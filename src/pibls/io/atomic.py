@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from pibls.errors import ProblemError
+from pibls.errors import ProblemError, failure_reason
 
 
 def write_atomically(path: Path, parts: Iterable[bytes | memoryview], argument: str) -> None:
@@ -34,7 +34,7 @@ def write_atomically(path: Path, parts: Iterable[bytes | memoryview], argument: 
         raise ProblemError(
             argument,
             expected="a file that can be written",
-            got=f"{path}: {getattr(problem, 'strerror', None) or problem}",
+            got=f"{path}: {failure_reason(problem)}",
             remedy="Choose another path; an existing file is unchanged.",
         ) from None
 

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.errors import ProblemError
+from pibls.errors import ProblemError, failure_reason
 from pibls.io.atomic import write_atomically
 from pibls.io.record import Record, damaged_file
 from pibls.io.serialization import MAX_AXES
@@ -104,7 +104,7 @@ def read_container(path: Path) -> Container:
     except (OSError, ValueError) as problem:
         if isinstance(problem, ProblemError):
             raise
-        raise _unreadable(path, getattr(problem, "strerror", None) or str(problem)) from None
+        raise _unreadable(path, failure_reason(problem)) from None
 
 
 def _unreadable(path: Path, got: str) -> ProblemError:

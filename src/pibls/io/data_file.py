@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.errors import ProblemError
+from pibls.errors import ProblemError, failure_reason
 from pibls.inverse.data import Data
-from pibls.io.document import Document, describe
 from pibls.io.offsets import KeyPath
 from pibls.io.statements import ExpressionReader, check_entry_count
+from pibls.io.toml_document import Document, describe
 from pibls.problem import Problem
 from pibls.text import did_you_mean
 
@@ -127,7 +127,7 @@ def read_table(path: FilePath) -> CsvTable:
         raise ProblemError(
             str(path),
             expected="a CSV file that can be read",
-            got=getattr(problem, "strerror", None) or str(problem),
+            got=failure_reason(problem),
             remedy="Check the path." if named else "Save it as comma-separated text in UTF-8.",
         ) from None
 

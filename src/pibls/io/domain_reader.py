@@ -17,10 +17,10 @@ import sympy as sp
 from pibls.errors import ProblemError
 from pibls.geometry import Box, Interval
 from pibls.geometry.shape import inside_condition
-from pibls.io.document import Document, describe
 from pibls.io.offsets import KeyPath
 from pibls.io.shape_reader import read_expression, read_shape_table
 from pibls.io.symbols import check_symbol_name, parse_assumptions
+from pibls.io.toml_document import Document, describe
 from pibls.text import Names
 from pibls.text.names import check_name
 

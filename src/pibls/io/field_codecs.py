@@ -31,7 +31,7 @@ class FieldCodec(Protocol):
 
 @dataclass(frozen=True)
 class FloatArray:
-    """A float64 array; ``Numbers("d n")`` has two axes, ``*`` is an axis of any length."""
+    """A float64 array; ``FloatArray("d n")`` has two axes, ``*`` is an axis of any length."""
 
     axes: str
 

@@ -10,9 +10,9 @@ from typing import Any
 import sympy as sp
 
 from pibls.errors import ProblemError
-from pibls.io.document import Document
 from pibls.io.offsets import KeyPath
 from pibls.io.statements import ExpressionReader, check_entry_count
+from pibls.io.toml_document import Document
 from pibls.text import Names, did_you_mean
 from pibls.text.names import check_name
 

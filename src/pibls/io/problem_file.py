@@ -32,12 +32,12 @@ import sympy as sp
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
 from pibls.io.data_file import DataEntry, FitSettings, read_entries, read_fit
-from pibls.io.document import MAX_FILE, Document, parse_document
 from pibls.io.domain_reader import DomainContext, read_domain
 from pibls.io.offsets import KeyPath
 from pibls.io.parameters import AccessRecorder, Parameters, check_new, read_parameters
-from pibls.io.settings import read_outputs, read_settings
+from pibls.io.solve_output_sections import read_outputs, read_settings
 from pibls.io.statements import ExpressionReader, check_entry_count, read_conditions, read_equations
+from pibls.io.toml_document import MAX_FILE, Document, parse_document
 from pibls.problem import Problem
 from pibls.text import Names
 from pibls.text.errors import printable

@@ -21,8 +21,8 @@ import numpy as np
 
 from pibls.geometry import Ball, Disk, Ellipse, Implicit, Mapped, Polygon, Slit, Solid, Spline
 from pibls.geometry.affine import Affine
-from pibls.io.document import Document, describe
 from pibls.io.offsets import KeyPath
+from pibls.io.toml_document import Document, describe
 from pibls.text import Names, did_you_mean, parse_expression
 
 MAX_POINTS = 20_000

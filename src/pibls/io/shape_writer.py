@@ -70,7 +70,7 @@ class ShapeTables:
         return {self.name(x): _list_text(ends) for x, ends in pairs}
 
     def center(self, shape: Any) -> str:
-        """Return the center of a shape as an inline table."""
+        """Return the centre of a shape as an inline table."""
         pairs = zip(shape.coordinates, shape.center, strict=True)
         return _inline_table({self.name(x): number_text(c) for x, c in pairs})
 

@@ -10,9 +10,9 @@ from typing import Any
 import sympy as sp
 
 from pibls.errors import ProblemError
-from pibls.io.document import Document, describe
 from pibls.io.domain_reader import DomainContext
 from pibls.io.offsets import KeyPath
+from pibls.io.toml_document import Document, describe
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Robin
 from pibls.text import Names, did_you_mean, parse_equations, parse_expression, parse_relation
 
@@ -132,45 +132,13 @@ def check_entry_count(doc: Document, path: KeyPath, items: Sized) -> None:
 def _condition(
     reader: ExpressionReader, space: DomainContext, path: KeyPath, table: Mapping[str, Any]
 ) -> list[Any]:
-    doc = reader.doc
-    kinds = [k for k in CONDITION_KINDS if k in table]
-    if len(kinds) != 1:
-        suggestion = next(
-            (
-                did_you_mean(k, CONDITION_KINDS)
-                for k in table
-                if k not in CONDITION_KINDS and did_you_mean(k, CONDITION_KINDS)
-            ),
-            "",
-        )
-        got = " and ".join(kinds) or ", ".join(list(table)[:5]) or "nothing"
-        misspelled = [k for k in table if k not in CONDITION_KINDS and did_you_mean(k, CONDITION_KINDS)]
-        place = (*path, misspelled[0]) if misspelled and not kinds else path
-        raise doc.error_at(
-            place,
-            f"one kind of condition ({', '.join(CONDITION_KINDS)})",
-            got,
-            f"{suggestion}Write one kind per condition.",
-            key=True,
-        )
-    kind = kinds[0]
-    doc.table(path, table, (kind, *CONDITION_KINDS[kind]))
-    for needed in CONDITION_KINDS[kind]:
-        if needed != "on" and needed not in table:
-            raise doc.error_at(path, f"{needed} in a {kind} condition", "none", f"Add {needed} = …", key=True)
+    doc, kind = reader.doc, _condition_kind(reader.doc, path, table)
     on = _read_on(reader, space, (*path, "on"), table.get("on"))
     if kind == "equation":
         return [Condition(e, on) for e in reader.equations((*path, kind), table[kind])]
     subject = reader.scalar((*path, kind), doc.string((*path, kind), table[kind]))
     if kind == "periodic":
-        name = doc.string((*path, "coordinate"), table["coordinate"])
-        if name not in reader.names.coordinates:
-            remedy = (
-                did_you_mean(name, reader.names.coordinates)
-                + f"Coordinates are {', '.join(reader.names.coordinates)}."
-            )
-            raise doc.error_at((*path, "coordinate"), "a coordinate", f"'{name[:64]}'", remedy)
-        return [Periodic(subject, reader.names.coordinates[name])]
+        return [Periodic(subject, _coordinate(reader, (*path, "coordinate"), table["coordinate"]))]
     value = reader.value((*path, "value"), table["value"])
     if kind == "initial":
         return [Initial(subject, value)]
@@ -178,6 +146,42 @@ def _condition(
         alpha, beta = (reader.value((*path, k), table[k]) for k in ("alpha", "beta"))
         return [Robin(subject, value, alpha, beta, on)]
     return [(Dirichlet if kind == "dirichlet" else Neumann)(subject, value, on)]
+
+
+def _condition_kind(doc: Document, path: KeyPath, table: Mapping[str, Any]) -> str:
+    """Return the kind of a condition, after checking that its table has the keys of that kind."""
+    kinds = [k for k in CONDITION_KINDS if k in table]
+    if len(kinds) != 1:
+        raise _ambiguous_kind(doc, path, table, kinds)
+    kind = kinds[0]
+    doc.table(path, table, (kind, *CONDITION_KINDS[kind]))
+    for needed in CONDITION_KINDS[kind]:
+        if needed != "on" and needed not in table:
+            raise doc.error_at(path, f"{needed} in a {kind} condition", "none", f"Add {needed} = …", key=True)
+    return kind
+
+
+def _ambiguous_kind(doc: Document, path: KeyPath, table: Mapping[str, Any], kinds: list[str]) -> ProblemError:
+    """Return the error for a condition with no kind or several, with a suggestion for a misspelled one."""
+    suggestions = {k: did_you_mean(k, CONDITION_KINDS) for k in table if k not in CONDITION_KINDS}
+    misspelled = [k for k, suggestion in suggestions.items() if suggestion]
+    suggestion = suggestions[misspelled[0]] if misspelled else ""
+    return doc.error_at(
+        (*path, misspelled[0]) if misspelled and not kinds else path,
+        f"one kind of condition ({', '.join(CONDITION_KINDS)})",
+        " and ".join(kinds) or ", ".join(list(table)[:5]) or "nothing",
+        f"{suggestion}Write one kind per condition.",
+        key=True,
+    )
+
+
+def _coordinate(reader: ExpressionReader, path: KeyPath, value: Any) -> Any:
+    """Read the name of a coordinate."""
+    name, known = reader.doc.string(path, value), reader.names.coordinates
+    if name not in known:
+        remedy = did_you_mean(name, known) + f"Coordinates are {', '.join(known)}."
+        raise reader.doc.error_at(path, "a coordinate", f"'{name[:64]}'", remedy)
+    return known[name]
 
 
 def _python_number(number: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Linear least squares and linear systems: one factorisation per module, each with factor and apply."""
+"""Linear least squares and linear systems: one factorization per module, each with factor and apply."""
 
 from pibls.linalg.pivoted_qr import PivotedQR
 from pibls.linalg.protocol import Factorization, LeverageFactorization, LinearSolver, ScaledSolver

@@ -1,6 +1,6 @@
-r"""Fast diagonalisation of Kronecker sums (A₁ ⊗ I ⊗ I + I ⊗ A₂ ⊗ I + I ⊗ I ⊗ A₃) w = r.
+r"""Fast diagonalization of Kronecker sums (A₁ ⊗ I ⊗ I + I ⊗ A₂ ⊗ I + I ⊗ I ⊗ A₃) w = r.
 
-A matrix that is symmetric after scaling by its weights has orthonormal eigenvectors and is diagonalised. Any
+A matrix that is symmetric after scaling by its weights has orthonormal eigenvectors and is diagonalized. Any
 other matrix is reduced to triangular (Schur) form, and the sum is solved by substitution, because convection
 makes eigenvectors ill-conditioned. N³ operations for N² unknowns in the plane, N⁴ for N³ unknowns in space.
 """

@@ -1,7 +1,7 @@
-r"""LAPACK factorisations panel by panel, with the deadline checked between panels.
+r"""LAPACK factorizations panel by panel, with the deadline checked between panels.
 
 LAPACK's tpqrt, tpmqrt, trtrs, geqrf and getrf cannot be interrupted: with 4,000 columns one call takes half a
-minute. Large factorisations are therefore split into panels of columns, and the trailing columns into groups.
+minute. Large factorizations are therefore split into panels of columns, and the trailing columns into groups.
 All work is still matrix-matrix products, and the factors have the same form as those of a single call. The
 splitting depends on the sizes only: the same matrix gives the same result.
 """

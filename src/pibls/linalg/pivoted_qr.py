@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.panels import geqrf
 from pibls.linalg.protocol import Factorization
@@ -52,7 +52,7 @@ class PivotedQR:
 Reflectors = tuple[Array, Array]
 
 
-def _full(B: Array, cond: float) -> tuple[Reflectors | None, Reflectors, Numbers, Array]:
+def _full(B: Array, cond: float) -> tuple[Reflectors | None, Reflectors, Indices, Array]:
     """Return the reflectors, pivots and truncated triangle of B, which is overwritten."""
     from scipy.linalg import lapack
 
@@ -84,7 +84,7 @@ class PivotedQRFactorization:
     column_scale: Array
     tall: Reflectors | None
     square: Reflectors
-    pivots: Numbers
+    pivots: Indices
     triangle: Array
     trapezoid: Reflectors | None
     rank: int

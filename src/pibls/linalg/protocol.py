@@ -35,11 +35,17 @@ def as_leverage_factorization(factors: object) -> LeverageFactorization | None:
     return factors if isinstance(factors, LeverageFactorization) else None
 
 
+@runtime_checkable
 class LinearSolver(Protocol):
     """A least-squares solver for one matrix and any number of right-hand sides."""
 
     def factor(self, A: Matrix) -> Factorization:
         """Factor A, which is left unchanged."""
+
+
+def is_linear_solver(given: object) -> bool:
+    """Whether an argument is a linear solver; the class of one is not."""
+    return isinstance(given, LinearSolver) and not isinstance(given, type)
 
 
 class ScaledSolver(Protocol):
@@ -50,4 +56,4 @@ class ScaledSolver(Protocol):
         """The smallest truncation, relative to the largest singular value."""
 
     def factor_scaled(self, A: Matrix, scale: Array, cond: float) -> Factorization:
-        """Factor diag(1/scale)·A, truncated or regularised at ``cond``."""
+        """Factor diag(1/scale)·A, truncated or regularized at ``cond``."""

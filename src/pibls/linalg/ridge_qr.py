@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.linalg.even_odd import EvenOddFactorization
 from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.panels import tpmqrt, tpqrt, trtrs
@@ -29,7 +29,7 @@ _PANEL = 16
 
 @dataclass(frozen=True)
 class RidgeQR:
-    """Regularised least squares of the equilibrated system; τ = ``cond``·‖D_r A D_c‖_F."""
+    """Regularized least squares of the equilibrated system; τ = ``cond``·‖D_r A D_c‖_F."""
 
     cond: float = 0.1 * _EPS
 
@@ -37,7 +37,7 @@ class RidgeQR:
         return self.factor_scaled(A, norms(A, 1), self.cond)
 
     def factor_scaled(self, A: Matrix, scale: Array, cond: float) -> RidgeFactors:
-        """Factor diag(1/scale)·A with the regularisation ``cond``."""
+        """Factor diag(1/scale)·A with the regularization ``cond``."""
         found: RidgeFactors = as_matrix(A).factor_ridge(self, scale, cond)
         return found
 
@@ -47,7 +47,7 @@ class RidgeQR:
             A, scale = A[first], scale[first] / weights
         return self.factor_rows(A, first, scale, cond)
 
-    def factor_rows(self, A: Array, rows: Numbers, scale: Array, cond: float) -> RidgeQRFactorization:
+    def factor_rows(self, A: Array, rows: Indices, scale: Array, cond: float) -> RidgeQRFactorization:
         """Factor distinct rows; ``rows`` are their indices in the matrix."""
         B = np.divide(A, scale[:, None], order="F")
         m = B.shape[1]
@@ -58,7 +58,7 @@ class RidgeQR:
         return RidgeQRFactorization(rows, scale, R, (V, T))
 
 
-def distinct_rows(A: Array) -> tuple[Numbers, Array]:
+def distinct_rows(A: Array) -> tuple[Indices, Array]:
     """Return the first of each run of equal consecutive rows, and the square root of the length of the run.
 
     End points of an interval that are repeated as a weight then cost two rows.
@@ -74,9 +74,9 @@ def distinct_rows(A: Array) -> tuple[Numbers, Array]:
 
 @dataclass(frozen=True)
 class RidgeQRFactorization:
-    """Factors of the regularised QR decomposition."""
+    """Factors of the regularized QR decomposition."""
 
-    rows: Numbers
+    rows: Indices
     row_scale: Array
     triangle: Array
     reflectors: Reflectors

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from pibls.arrays import Array, Complex, Numbers
+from pibls.arrays import Array, Complex, Indices
 from pibls.linalg.panels import lu_factor
 from pibls.runtime.deadline import check_deadline
 from pibls.runtime.memory import check_memory
@@ -49,8 +49,8 @@ class SparsePencil:
     """A matrix polynomial of sparse M₀, M₁, … with one pattern: ``data`` (parts, entries) in CSC order."""
 
     shape: tuple[int, int]
-    starts: Numbers
-    rows: Numbers
+    starts: Indices
+    rows: Indices
     data: Array
 
     @property

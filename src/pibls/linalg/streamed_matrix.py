@@ -21,7 +21,7 @@ from pibls.runtime.caching import cached_property
 class StreamedMatrix(StructuredMatrix):
     """A matrix of a given shape whose rows are computed, block by block, by each call of ``blocks()``.
 
-    >>> A = Rows((4, 2), lambda: iter([np.ones((3, 2)), np.zeros((1, 2))]))
+    >>> A = StreamedMatrix((4, 2), lambda: iter([np.ones((3, 2)), np.zeros((1, 2))]))
     >>> A @ np.array([1.0, 2.0])
     array([3., 3., 3., 0.])
     """

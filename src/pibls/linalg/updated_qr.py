@@ -1,13 +1,13 @@
-r"""An updatable QR factorisation with a ridge, [Λ; B] = Q [R; 0], to which columns and rows can be appended.
+r"""An updatable QR factorization with a ridge, [Λ; B] = Q [R; 0], to which columns and rows can be appended.
 
 New columns are multiplied by the stored Qᵀ, and only the remainder is factored,
 
     Qᵀ [0; C] = [R₁₂; C'],    [Λ₂; C'] = Q₂ [R₂₂; 0],    R ← [R R₁₂; 0 R₂₂],
 
-which takes 4 N m k operations for k new columns, compared with 2 N (m + k)² for a new factorisation. New rows
+which takes 4 N m k operations for k new columns, compared with 2 N (m + k)² for a new factorization. New rows
 are eliminated by the triangle: [R; B₂] = Q₂ [R'; 0]. Q is the sequence of the block reflectors of all steps,
 each acting on some columns of the triangle and some rows. They are Householder reflections, so that the
-factors are as accurate as those of a single factorisation.
+factors are as accurate as those of a single factorization.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ class ODEWindow:
     z: tuple[Array, ...]
     """For each group (unknowns, m + s): half^j u⁽ʲ⁾ at the start for j < m, then η."""
 
-    def powers(self, line: ODESystem) -> Array:
+    def powers(self, equations: ODESystem) -> Array:
         """Return half^-j for each row, (rows, 1): the factors from ξ-derivatives to t-derivatives."""
-        return np.asarray(self.half ** -line.derivative_orders[:, None])
+        return np.asarray(self.half ** -equations.derivative_orders[:, None])
 
 
 def just_before(end: Array, start: Array | float) -> Array:
@@ -66,7 +66,7 @@ class ConvergedWindow:
 class Collocation:
     """Radau collocation of the equations on one window at a time."""
 
-    line: ODESystem
+    equations: ODESystem
     radau: Radau
 
     def times(self, start: float, half: float) -> Array:
@@ -80,10 +80,10 @@ class Collocation:
         """Return U, all derivatives on the grid, (rows, n)."""
         parts = [
             (z @ self.radau.derivative_tables[g.order]).reshape(len(z) * (g.order + 1), -1)
-            for g, z in zip(self.line.groups, piece.z, strict=True)
+            for g, z in zip(self.equations.groups, piece.z, strict=True)
         ]
         U = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        U *= piece.powers(self.line)
+        U *= piece.powers(self.equations)
         return U
 
     def max_residual_at(self, t: Array, piece: ODEWindow) -> Array:
@@ -91,21 +91,21 @@ class Collocation:
         xi = (t - piece.start) / piece.half - 1.0
         inside = np.abs(xi) < 1.0
         if not inside.any():
-            return np.zeros(len(self.line.residuals))
+            return np.zeros(len(self.equations.residuals))
         parts = []
-        for g, z in zip(self.line.groups, piece.z, strict=True):
+        for g, z in zip(self.equations.groups, piece.z, strict=True):
             C, T = z @ self.radau.coefficients[g.order], chebyshev_values(xi[inside], self.radau.size)
             found = [C @ derivative_matrix(self.radau.size, j).T @ T.T for j in range(g.order + 1)]
             parts.append(np.stack(found, axis=1).reshape(len(z) * (g.order + 1), -1))
-        U = np.concatenate(parts) * piece.powers(self.line)
-        return np.asarray(np.abs(self.line.residual(self.line.tables(t[inside]), U)).max(axis=1))
+        U = np.concatenate(parts) * piece.powers(self.equations)
+        return np.asarray(np.abs(self.equations.residual(self.equations.tables(t[inside]), U)).max(axis=1))
 
     def matrix(self, G: Array) -> Array:
         """Return ∂F/∂η (…, equations·s, unknowns·s) from G = ∂F/∂(half^j u⁽ʲ⁾) (…, equations, rows, s)."""
         s, n = self.radau.s, G.shape[-3]
         A = np.empty((*G.shape[:-3], n, s, n, s))
         diagonal = np.einsum("...eiki->...eki", A)
-        for g in self.line.groups:
+        for g in self.equations.groups:
             mine = G[..., g.rows, :].reshape(*G.shape[:-2], len(g.unknowns), g.order + 1, s)
             block = A[..., g.columns, :]
             if not g.order:
@@ -122,7 +122,11 @@ class Collocation:
 
     def equilibrated(self, G: Array, half: Array | float) -> tuple[Array, Array]:
         """Return ∂F/∂(half^j u⁽ʲ⁾), rows divided by their largest entry, and these (…, equations, s)."""
-        G = G * np.asarray(half, dtype=float)[..., None, None, None] ** -self.line.derivative_orders[:, None]
+        G = (
+            G
+            * np.asarray(half, dtype=float)[..., None, None, None]
+            ** -self.equations.derivative_orders[:, None]
+        )
         scale = np.abs(G).max(axis=-2)
         scale[scale == 0.0] = 1.0
         G /= scale[..., None, :]
@@ -133,16 +137,16 @@ class Collocation:
 
         Changes are relative to the ``sizes`` of the unknowns, group by group.
         """
-        s, line = self.radau.s, self.line
-        held = line.tables(self.times(piece.start, piece.half))
+        s, equations = self.radau.s, self.equations
+        held = equations.tables(self.times(piece.start, piece.half))
         U = self.derivatives(piece)
-        F = line.residual(held, U)
+        F = equations.residual(held, U)
         if not np.isfinite(F).all():
             return None
         before, factors = np.inf, None
         for step in range(1, _MAX_STEPS + 1):
             if factors is None:
-                slopes = line.jacobian(held, U, s)
+                slopes = equations.jacobian(held, U, s)
                 G, scale = self.equilibrated(slopes, piece.half)
                 there = U
                 factors = _factored(self.matrix(G))
@@ -150,21 +154,18 @@ class Collocation:
                     return None
             delta, _ = lapack.dgetrs(*factors, (F[:, :s] / scale).ravel(), trans=1)
             delta = delta.reshape(-1, s)
-            piece = _moved(piece, line, delta)
+            piece = _moved(piece, equations, delta)
             U = self.derivatives(piece)
-            F = line.residual(held, U)
+            F = equations.residual(held, U)
             change = float((np.abs(delta).max(axis=1) / sizes).max())
             if not (np.isfinite(change) and np.isfinite(F).all()):
                 return None
             rate = change / before if step > 1 else 1.0
-            rounding = step > 1 and rate > 0.5 and change < _MAX_ROUNDING_CHANGE
-            if line.is_linear or change * min(rate, 1.0) <= tolerance or rounding:
+            if equations.is_linear or _has_converged(change, rate, step, tolerance):
                 return ConvergedWindow(
                     piece, U, F, *self._term_sizes(held, slopes, there, piece.half, sizes), step
                 )
-            if (rate > _MAX_GROWTH and step > _GROWTH_STEPS) or (
-                change > _MAX_LATE_CHANGE and step > _LATE_STEPS
-            ):
+            if _has_diverged(change, rate, step):
                 return None
             if rate > _MAX_RATE_TO_KEEP_FACTORS:
                 factors = None
@@ -177,18 +178,18 @@ class Collocation:
         """Return `ConvergedWindow.term_sizes`, ``derivative_terms`` and ``balanced_sizes``."""
         terms = np.abs(G * U[:, : self.radau.s]).max(axis=(1, 2))
         terms = np.maximum(terms, np.abs(held.rest).max(axis=1))
-        strongest = np.abs(G).max(axis=2) * abs(half) ** -self.line.derivative_orders
+        strongest = np.abs(G).max(axis=2) * abs(half) ** -self.equations.derivative_orders
         felt = self._derivative_terms(np.abs(G).max(axis=2), np.abs(U).max(axis=1), abs(half), sizes)
         with np.errstate(divide="ignore", invalid="ignore"):
             balance = np.where(strongest > 0, terms[:, None] / strongest, np.inf).min(axis=0)
-        parts = [balance[g.rows].reshape(-1, g.order + 1).min(axis=1) for g in self.line.groups]
+        parts = [balance[g.rows].reshape(-1, g.order + 1).min(axis=1) for g in self.equations.groups]
         natural = np.concatenate(parts)
         return terms, felt, np.where(np.isfinite(natural), natural, 0.0)
 
     def _derivative_terms(self, slopes: Array, largest: Array, half: float, sizes: Array) -> Array:
         """Return max over unknowns of min_{j<m} |∂F/∂u⁽ᵐ⁾| |u⁽ʲ⁾| half^(j-m), for each equation."""
         out = np.zeros(len(slopes))
-        for g in self.line.groups:
+        for g in self.equations.groups:
             m = g.order
             mine = largest[g.rows].reshape(-1, m + 1)[:, : max(m, 1)].copy()
             mine[:, 0] = np.maximum(mine[:, 0], sizes[g.columns])
@@ -198,14 +199,25 @@ class Collocation:
         return out
 
 
+def _has_converged(change: float, rate: float, step: int, tolerance: float) -> bool:
+    """Whether the next change is within the tolerance, or changes consist of rounding errors."""
+    is_rounding = step > 1 and rate > 0.5 and change < _MAX_ROUNDING_CHANGE
+    return change * min(rate, 1.0) <= tolerance or is_rounding
+
+
+def _has_diverged(change: float, rate: float, step: int) -> bool:
+    """Whether changes grow, or are still large after many steps."""
+    return (rate > _MAX_GROWTH and step > _GROWTH_STEPS) or (change > _MAX_LATE_CHANGE and step > _LATE_STEPS)
+
+
 def _factored(A: Array) -> tuple[Array, Array] | None:
     lu, pivots, info = lapack.dgetrf(A.T, overwrite_a=1)
     return None if info != 0 or not np.isfinite(lu[-1, -1]) else (lu, pivots)
 
 
-def _moved(piece: ODEWindow, line: ODESystem, delta: Array) -> ODEWindow:
+def _moved(piece: ODEWindow, equations: ODESystem, delta: Array) -> ODEWindow:
     z = []
-    for g, old in zip(line.groups, piece.z, strict=True):
+    for g, old in zip(equations.groups, piece.z, strict=True):
         new = old.copy()
         new[:, g.order :] -= delta[g.columns]
         z.append(new)

@@ -1,13 +1,13 @@
 r"""Gauss-Newton method that solves for the new coefficients: L w + Σⱼ ρⱼ(v) (Φⱼ w - vⱼ) + ρ(v) = 0, v ← Φ w.
 
 Solving for the update (J δ = -r) stalls: J is rank deficient, and components of its null space accumulate in
-w. The minimum-norm solution w has none. The equation is linearised about the *function* v, not about the
+w. The minimum-norm solution w has none. The equation is linearized about the *function* v, not about the
 coefficients: no digits are lost if coefficients are large, and v may come from a solution in another basis.
 Row norms are fixed at the first step, so that every step minimises the same function.
 
 Far from the solution the right-hand side is not the image of a smooth function, and fitting it to rounding
 error makes the coefficients very large. Pivots are therefore truncated in proportion to the current residual,
-which regularises the first steps and does not affect the last ones.
+which regularizes the first steps and does not affect the last ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import ScaledSolver
-from pibls.linalg.matrix import as_matrix
+from pibls.linalg.matrix import Matrix, as_matrix
+from pibls.linalg.protocol import Factorization
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.nonlinear.homotopy import Homotopy
 from pibls.nonlinear.protocol import Equations, Outcome, check_nonnegative, cost_of, starting_values
@@ -40,7 +41,7 @@ _MAX_SOLVED_RESIDUAL = 1e-4  # relative residual above which the result is not a
 
 @dataclass(frozen=True)
 class GaussNewton:
-    """Full-step Gauss-Newton with backtracking, from the linearised start.
+    """Full-step Gauss-Newton with backtracking, from the linearized start.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class GaussNewton:
     rounds: int = 3
     linear: ScaledSolver = field(default_factory=RidgeQR)
     to_the_last: bool = True
-    """Whether to continue if the residual is close to the one predicted by the linearised equations."""
+    """Whether to continue if the residual is close to the one predicted by the linearized equations."""
 
     def __post_init__(self) -> None:
         counts = {"max_steps": self.max_steps, "continuation": self.continuation, "rounds": self.rounds}
@@ -94,8 +95,8 @@ class GaussNewton:
         return best
 
     def follow_homotopy(self, system: Equations, v: Array) -> Outcome:
-        """Solve by continuation from the system linearised about v to the system itself."""
-        J, b = system.linearise(v)
+        """Solve by continuation from the system linearized about v to the system itself."""
+        J, b = system.linearize(v)
         coarse = replace(self, tolerance=1e-2, max_steps=10)
         share, step, failures = 0.0, 1.0 / max(self.continuation, 1), 0
         w = None
@@ -112,7 +113,7 @@ class GaussNewton:
 
     def linear_solve(self, system: Equations) -> Outcome:
         """Solve a linear system, with one step of iterative refinement, which halves the rounding error."""
-        J, b = system.linearise(system.values_of_constant(0.0))
+        J, b = system.linearize(system.values_of_constant(0.0))
         check_deadline("linear")
         factors = self.linear.factor_scaled(J, system.row_scales(J), self.linear.cond)
         w = factors.apply(b)
@@ -125,72 +126,141 @@ class GaussNewton:
 
         If w are the coefficients of that function in this basis, the first step is damped like all others.
         """
-        floor = self.linear.cond
+        iteration = _Iteration.start(self, system, v, relative, w)
+        status = Status.STEP_LIMIT
+        while iteration.steps < self.max_steps:
+            check_deadline(__name__)
+            if iteration.advance():
+                is_far = iteration.relative > _MAX_SOLVED_RESIDUAL
+                status = Status.STALLED if is_far else Status.SOLVED
+                break
+        factors = iteration.factors
+        rank = None if factors is None else factors.rank
+        return Outcome(
+            iteration.w, cost_of(iteration.r), iteration.steps, status, rank, iteration.relative, factors
+        )
+
+
+@dataclass
+class _Iteration:
+    """State of `GaussNewton.descend`."""
+
+    method: GaussNewton
+    system: Equations
+    rows: Array
+    """Divisors of the rows, fixed at the first step."""
+    initial_loss: float
+    """The norm of the scaled residual at w = 0."""
+    J: Matrix
+    b: Array
+    v: Array
+    w: Array
+    r: Array
+    loss: float
+    """The norm of the scaled residual at w."""
+    relative: float
+    limit: float
+    """Truncation of pivots at the relative residual 1."""
+    factors: Factorization | None = None
+    cut: float = np.inf
+    """Truncation of the current factors."""
+    steps: int = 0
+    """Number of Jacobians."""
+    slow: int = 0
+    stuck: int = 0
+    """Numbers of successive steps that are slow or stuck."""
+    last_change: float = 0.0
+
+    @classmethod
+    def start(
+        cls, method: GaussNewton, system: Equations, v: Array, relative: float, w: Array | None
+    ) -> _Iteration:
         r = system.residual(np.zeros(system.shape[1]))
-        J, b = system.linearise(v)
+        J, b = system.linearize(v)
         rows = system.row_scales(J)
         initial = (_norm(r, rows) if np.isfinite(r).all() else _norm(b, rows)) or 1.0
         loss = np.inf
-        if w is None:
-            w = np.zeros(system.shape[1])
-        else:
+        if w is not None:
             r = system.residual(w)
-            loss = _norm(r, rows)
-            loss = loss if np.isfinite(loss) and loss > 0 else np.inf
-        factors = None
-        cut, limit = np.inf, self.truncation
-        status, slow, stuck, steps = Status.STEP_LIMIT, 0, 0, 0
-        before = 0.0
-        while steps < self.max_steps:
-            check_deadline(__name__)
-            needed = max(floor, limit * min(relative, 1.0))
-            if factors is None or needed < cut:
-                if steps:
-                    J, b = system.linearise(v)
-                cut, steps, own = needed, steps + 1, True
-                factors = self.linear.factor_scaled(J, rows, cut)
-            else:
-                b, own = J @ w - r, False  # the factored Jacobian is reused
-            target = factors.apply(b)
-            moved, r_new, loss_new = _backtrack(system, w, target, rows, loss)
-            predicted = _norm(J @ target - b, rows)
-            if loss_new < 2.0 * predicted:
-                # The residual is due to the truncation, not to the linearisation.
-                limit *= _TIGHTEN
-            if not loss_new < loss:
-                if not own:
-                    factors = None  # a Jacobian of another point gives no descent
-                    continue
-                if cut <= floor or stuck:
-                    status = Status.SOLVED
-                    break
-                limit, stuck = 0.0, stuck + 1
-                continue
-            # Without truncation during the iteration, cut <= floor does not mean that the solution is close.
-            close = cut <= floor and (self.to_the_last or loss_new < _MAX_STAGE_RESIDUAL * initial)
-            slow = slow + 1 if close and loss_new > _SLOW * loss else 0
-            stuck = stuck + 1 if loss_new > _STUCK * loss else 0
-            if loss_new > _CONTRACTION * loss:
-                factors = None  # J has changed too much to be reused
-            v_new = system.values(moved)
-            change = float(np.abs(v_new - v).max(initial=0.0))
-            size = float(np.abs(v_new).max(initial=0.0))
-            w, r, loss, v = moved, r_new, loss_new, v_new
-            relative = loss / initial
-            # Extrapolate the remaining change from the last two changes.
-            left = change * min(change / before, 1.0) if before > 0 else change
-            before = change
-            settled = left <= self.tolerance * size and (cut <= floor or self.tolerance > _COARSE_TOLERANCE)
-            # If the basis cannot represent the solution, the residual stays as large as predicted.
-            near = not self.to_the_last and cut <= floor and relative < _MAX_STAGE_RESIDUAL
-            settled |= near and loss < _AS_PREDICTED * predicted
-            if settled or slow >= (1 if relative < _ROUNDING_RESIDUAL else 2) or stuck >= 6:
-                status = Status.SOLVED
-                break
-        if status is Status.SOLVED and relative > _MAX_SOLVED_RESIDUAL:
-            status = Status.STALLED
-        rank = None if factors is None else factors.rank
-        return Outcome(w, cost_of(r), steps, status, rank, relative, factors)
+            known = _norm(r, rows)
+            loss = known if np.isfinite(known) and known > 0 else np.inf
+        else:
+            w = np.zeros(system.shape[1])
+        return cls(method, system, rows, initial, J, b, v, w, r, loss, relative, method.truncation)
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the factors omit more than the smallest pivots."""
+        return not self.cut <= self.method.linear.cond
+
+    def advance(self) -> bool:
+        """Take one step; return whether the iteration ends."""
+        needed = max(self.method.linear.cond, self.limit * min(self.relative, 1.0))
+        is_new = self.factors is None or needed < self.cut
+        if self.factors is None or is_new:
+            factors, b = self._factored(needed)
+        else:
+            factors, b = self.factors, self.J @ self.w - self.r
+        target = factors.apply(b)
+        moved, r, loss = _backtrack(self.system, self.w, target, self.rows, self.loss)
+        predicted = _norm(self.J @ target - b, self.rows)
+        if loss < 2.0 * predicted:
+            # The residual is due to the truncation, not to the linearization.
+            self.limit *= _TIGHTEN
+        if loss < self.loss:
+            return self._accept(moved, r, loss, predicted)
+        return self._reject(is_new)
+
+    def _factored(self, cut: float) -> tuple[Factorization, Array]:
+        """Return the factors of the Jacobian at v and its right-hand side."""
+        if self.steps:
+            self.J, self.b = self.system.linearize(self.v)
+        self.steps += 1
+        self.cut = cut
+        self.factors = self.method.linear.factor_scaled(self.J, self.rows, cut)
+        return self.factors, self.b
+
+    def _reject(self, is_new: bool) -> bool:
+        """Stay at w; the iteration ends if a new Jacobian without truncation gives no descent."""
+        if not is_new:
+            self.factors = None  # a Jacobian of another point gives no descent
+            return False
+        if not self.is_truncated or self.stuck:
+            return True
+        self.limit, self.stuck = 0.0, self.stuck + 1
+        return False
+
+    def _accept(self, w: Array, r: Array, loss: float, predicted: float) -> bool:
+        """Move to w; return whether the iteration has converged or makes no progress."""
+        method = self.method
+        # Without truncation during the iteration, full factors do not mean that the solution is close.
+        close = method.to_the_last or loss < _MAX_STAGE_RESIDUAL * self.initial_loss
+        self.slow = self.slow + 1 if close and not self.is_truncated and loss > _SLOW * self.loss else 0
+        self.stuck = self.stuck + 1 if loss > _STUCK * self.loss else 0
+        if loss > _CONTRACTION * self.loss:
+            self.factors = None  # J has changed too much to be reused
+        v = self.system.values(w)
+        change = float(np.abs(v - self.v).max(initial=0.0))
+        self.w, self.r, self.loss, self.v = w, r, loss, v
+        self.relative = loss / self.initial_loss
+        return (
+            self._has_settled(change)
+            or self._is_limited_by_basis(predicted)
+            or self.slow >= (1 if self.relative < _ROUNDING_RESIDUAL else 2)
+            or self.stuck >= 6
+        )
+
+    def _has_settled(self, change: float) -> bool:
+        """Whether the remaining change of v, extrapolated from the last two, is within the tolerance."""
+        left = change * min(change / self.last_change, 1.0) if self.last_change > 0 else change
+        self.last_change = change
+        size, tolerance = float(np.abs(self.v).max(initial=0.0)), self.method.tolerance
+        return left <= tolerance * size and (not self.is_truncated or tolerance > _COARSE_TOLERANCE)
+
+    def _is_limited_by_basis(self, predicted: float) -> bool:
+        """Whether the residual stays as large as predicted: the basis cannot represent the solution."""
+        near = not self.method.to_the_last and not self.is_truncated and self.relative < _MAX_STAGE_RESIDUAL
+        return near and self.loss < _AS_PREDICTED * predicted
 
 
 def _norm(r: Array, rows: Array) -> float:

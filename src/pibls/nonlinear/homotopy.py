@@ -1,6 +1,6 @@
-r"""Homotopy from the linearised to the nonlinear system: r_λ(w) = (1 - λ)(J₀w - b₀) + λ r(w).
+r"""Homotopy from the linearized to the nonlinear system: r_λ(w) = (1 - λ)(J₀w - b₀) + λ r(w).
 
-λ = 0 is the linearised system, λ = 1 the nonlinear system. Small steps of λ, each started from the last
+λ = 0 is the linearized system, λ = 1 the nonlinear system. Small steps of λ, each started from the last
 solution, avoid local minima of ‖r‖ in which a direct iteration would end.
 """
 
@@ -18,7 +18,7 @@ from pibls.nonlinear.protocol import Equations
 
 @dataclass(frozen=True)
 class Homotopy(SystemBase[Matrix]):
-    """A weighted mean of a system and its linearisation J₀ w = b₀."""
+    """A weighted mean of a system and its linearization J₀ w = b₀."""
 
     system: Equations
     matrix: Matrix = field(repr=False)
@@ -41,7 +41,7 @@ class Homotopy(SystemBase[Matrix]):
     def values_of_constant(self, u: float) -> Array:
         return self.system.values_of_constant(u)
 
-    def _linearised(self, v: Array) -> tuple[Matrix, Array]:
-        J, b = self.system.linearise(v)
+    def _linearized(self, v: Array) -> tuple[Matrix, Array]:
+        J, b = self.system.linearize(v)
         J = as_matrix(J).blend(self.matrix, self.weight)
         return J, self.weight * b + (1.0 - self.weight) * self.target

@@ -9,6 +9,7 @@ import numpy as np
 from pibls.errors import ProblemError
 from pibls.linalg import LinearSolver, PivotedQR
 from pibls.linalg.matrix import as_matrix
+from pibls.linalg.protocol import is_linear_solver
 from pibls.linalg.svd import SVD
 from pibls.nonlinear.gauss_newton import GaussNewton
 from pibls.nonlinear.protocol import Equations, Outcome, cost_of, linear_start
@@ -26,7 +27,7 @@ class LeastSquares:
     linear: LinearSolver = field(default_factory=SVD)
 
     def __post_init__(self) -> None:
-        if isinstance(self.linear, type) or not hasattr(self.linear, "factor"):
+        if not is_linear_solver(self.linear):
             raise ProblemError(
                 "LeastSquares(linear)",
                 expected="SVD(), PivotedQR(), RidgeQR() or an object with factor(A)",
@@ -50,7 +51,7 @@ class LeastSquares:
 
 @dataclass(frozen=True)
 class StructuredLeastSquares:
-    """One linear least-squares solve by the factorisation that suits the matrix.
+    """One linear least-squares solve by the factorization that suits the matrix.
 
     Pivoted QR for a dense matrix, which is the most accurate if columns are nearly dependent; block QR
     (`linalg.tree`) for a block-sparse matrix, whose dense form may not fit into memory: 28 x 28 cells of 64

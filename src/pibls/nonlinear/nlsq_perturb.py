@@ -25,7 +25,7 @@ STARTS = ("linearised", "linear terms", "zero")
 
 @dataclass(frozen=True)
 class NLSQPerturb:
-    """Algorithm 2: linearised start, trust-region least squares, random perturbations.
+    """Algorithm 2: linearized start, trust-region least squares, random perturbations.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class NLSQPerturb:
     trust_region
         The inner nonlinear least-squares method.
     linear
-        The solver for the linearised start.
+        The solver for the linearized start.
     random_factors
         Perturb w to ξ₂w + Random(-ξ₁δ, ξ₁δ) with ξ₁, ξ₂ uniform in (0, 1), as in Dong and Li (2021) and in
         the code of the paper's authors, instead of w + Random(-δ, δ), as in the paper.

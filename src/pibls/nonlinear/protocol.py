@@ -44,8 +44,8 @@ class Equations(Protocol):
     def linear_part(self) -> tuple[Matrix, Array]:
         """Return J and b of the system without nonlinear terms."""
 
-    def linearise(self, v: Array) -> tuple[Matrix, Array]:
-        """Return J and b of the system linearised about v; the solution of J w = b is the next w."""
+    def linearize(self, v: Array) -> tuple[Matrix, Array]:
+        """Return J and b of the system linearized about v; the solution of J w = b is the next w."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Method(Protocol):
     """An algorithm that solves a system."""
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
-        """Minimise ‖r(w)‖²."""
+        """Minimize ‖r(w)‖²."""
 
 
 def check_nonnegative(method: str, **numbers: Any) -> None:
@@ -95,10 +95,10 @@ START_CONSTANTS = (0.0, 1.0, -1.0, 0.1)
 
 
 def starting_values(system: Equations) -> Array:
-    """Return v of a constant about which the system can be linearised: zero, unless it is singular there."""
+    """Return v of a constant about which the system can be linearized: zero, unless it is singular there."""
     for u in START_CONSTANTS:
         v = system.values_of_constant(u)
-        if all(is_finite(part) for part in system.linearise(v)):
+        if all(is_finite(part) for part in system.linearize(v)):
             return v
     raise ProblemError(
         "problem",
@@ -109,12 +109,12 @@ def starting_values(system: Equations) -> Array:
 
 
 def linear_start(system: Equations) -> tuple[Matrix, Array]:
-    """Return J and b of the system with its nonlinear terms linearised about a constant."""
-    return system.linearise(starting_values(system))
+    """Return J and b of the system with its nonlinear terms linearized about a constant."""
+    return system.linearize(starting_values(system))
 
 
 _MAX_COST_RATIO = 2.0
-"""Cost of a nonlinear minimum relative to that of the linearised problem up to which the basis limits it.
+"""Cost of a nonlinear minimum relative to that of the linearized problem up to which the basis limits it.
 
 Fisher-KPP from noisy initial data with 400 nodes: 0.8 to 1.0. Minima of TC-9 to TC-11 that are solutions:
 below 1e-3.
@@ -124,7 +124,7 @@ below 1e-3.
 def limited_by_basis(cost: float, linear_cost: float) -> bool:
     """Whether the cost of a minimum is limited by the basis.
 
-    The linearised problem has a unique minimum. If its residual in this basis is as large as that of the
+    The linearized problem has a unique minimum. If its residual in this basis is as large as that of the
     nonlinear problem, more nodes are needed, not another initial guess.
     """
     return cost <= _MAX_COST_RATIO * linear_cost

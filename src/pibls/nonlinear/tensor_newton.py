@@ -1,4 +1,4 @@
-r"""Newton's method u ← u - L⁻¹ r(u) for tensor-product discretisations, L being linearised about u.
+r"""Newton's method u ← u - L⁻¹ r(u) for tensor-product discretisations, L being linearized about u.
 
 L is solved by `tensor_solver`. A linear problem takes the same steps: the second step is iterative refinement
 of the first, whose rounding errors on strongly graded axes are larger than the last digits.
@@ -35,7 +35,7 @@ class TensorSolution:
     solves: int
     """Number of solves with the preconditioner."""
     eliminations: int
-    """Number of factorisations by static condensation."""
+    """Number of factorizations by static condensation."""
     converged: bool
     """Whether the last step is small and the conditions are satisfied."""
 
@@ -47,36 +47,49 @@ def solve_tensor_system(rows: ProductSystem, U: Array) -> TensorSolution | None:
     moves: list[float] = []
     moved: list[Array] = []
     r, L = rows.residual(U)
-    first: ProductOperator = L
     for step in range(_MAX_LINEAR_STEPS if linear else _MAX_NEWTON_STEPS):
         check_deadline(__name__)
-        last = moves[-1] if moves else 1.0
-        D = solver.solve(L, r, _LINEAR_RTOL if linear else max(min(_COARSE_RTOL, 0.1 * last), 1e-8))
+        D = solver.solve(L, r, _linear_rtol(linear, moves))
         if D is None:
             return None
         move = rows.max_magnitudes(D)
         if not np.isfinite(move).all():
             return None
-        size, damping = rows.max_magnitudes(U), 1.0
-        if linear:
-            U = U - D
-            r, L = rows.residual(U)[0], first
-        else:
-            found = _damped(solver, U, D, r)
-            if found is None:
-                return None
-            U, r, L, damping = found
+        size = rows.max_magnitudes(U)
+        found = _full_step(rows, U, D, L) if linear else _damped(solver, U, D, r)
+        if found is None:
+            return None
+        U, r, L, damping = found
         size = np.maximum(size, rows.max_magnitudes(U))
         moved.append(move)
         # An unknown that is zero is compared with the rounding errors of the others.
         moves.append(float((move / np.maximum(size, max(_ZERO_UNKNOWN * float(size.max()), 1e-300))).max()))
-        # At the level of rounding, steps do not become shorter.
-        stuck = step > 0 and damping == 1.0 and moves[-1] < 1e-5 and moves[-1] > 0.3 * moves[-2]
-        if moves[-1] <= _MIN_STEP or stuck:
+        if moves[-1] <= _MIN_STEP or (step > 0 and damping == 1.0 and _is_at_rounding(*moves[-2:])):
             break
     holds = bool(moves[-1] < _MAX_LAST_STEP) and _are_met(rows, U, r)
     shortest = min(moved[-2:], key=lambda m: float(m.max()))
     return TensorSolution(U, shortest, len(moves), solver.solves, solver.eliminations, holds)
+
+
+def _linear_rtol(linear: bool, moves: list[float]) -> float:
+    """Return the tolerance of the linear solver for the next step, after steps of these relative lengths."""
+    if linear:
+        return _LINEAR_RTOL
+    last = moves[-1] if moves else 1.0
+    return max(min(_COARSE_RTOL, 0.1 * last), 1e-8)
+
+
+def _is_at_rounding(before: float, move: float) -> bool:
+    """Whether short steps do not become shorter."""
+    return move < 1e-5 and move > 0.3 * before
+
+
+def _full_step(
+    rows: ProductSystem, U: Array, D: Array, L: ProductOperator
+) -> tuple[Array, list[Array], ProductOperator, float]:
+    """Return U - D for a linear problem, whose operator does not change."""
+    U = U - D
+    return U, rows.residual(U)[0], L, 1.0
 
 
 def _are_met(rows: ProductSystem, U: Array, r: list[Array]) -> bool:

@@ -1,6 +1,6 @@
 r"""Linear solver L z = r for tensor-product discretisations on a grid of boxes.
 
-If L is a Kronecker sum of one operator along each axis, it is solved directly by fast diagonalisation;
+If L is a Kronecker sum of one operator along each axis, it is solved directly by fast diagonalization;
 otherwise by GMRES, preconditioned with the nearest Kronecker sum. In the plane, if GMRES takes too many
 steps, L is factored by static condensation of all boxes, and these factors precondition later systems.
 """
@@ -15,7 +15,7 @@ from pibls.arrays import Array
 from pibls.assembly.tensor_products.product_system import ProductOperator, ProductSystem
 from pibls.assembly.tensor_products.separable import SeparableFactorization
 from pibls.assembly.tensor_products.static_condensation import CondensedFactorization
-from pibls.linalg.krylov import gmres
+from pibls.linalg.gmres import gmres
 from pibls.runtime.deadline import check_deadline
 
 _MAX_STEPS_SPACE = 150  # steps of GMRES in three dimensions
@@ -54,10 +54,10 @@ class TensorSolver:
         if not self.rows.box_problem.has_single_equation:
             return self._solve_by_elimination(L, r)
         self.separable = SeparableFactorization.of(self.rows, L)
-        if self.separable is None or (self._is_singular(self.separable) and not self.separable.is_exact):
+        if self.separable is None:
             return self._solve_by_elimination(L, r)
         if self._is_singular(self.separable):
-            return None
+            return None if self.separable.is_exact else self._solve_by_elimination(L, r)
         self.solves += 1
         if self.separable.is_exact:
             return self.separable.solve(r)

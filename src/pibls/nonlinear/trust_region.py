@@ -9,6 +9,7 @@ stopping tests are those of SciPy.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,12 +22,12 @@ from pibls.status import Status
 
 _EPS = float(np.finfo(float).eps)
 _MAX_REJECTIONS = 10
-_MAX_SOLVED_RESIDUAL = 1e-4  # residual relative to the right-hand side of the linearised start
+_MAX_SOLVED_RESIDUAL = 1e-4  # residual relative to the right-hand side of the linearized start
 
 
 @dataclass(frozen=True)
 class TrustRegion:
-    """One trust-region iteration from the linearised start: Algorithm 2 without its perturbations.
+    """One trust-region iteration from the linearized start: Algorithm 2 without its perturbations.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class TrustRegion:
     max_steps
         Limit on the number of Jacobians.
     linear
-        The solver for the linearised start.
+        The solver for the linearized start.
     """
 
     ftol: float = 1e-15
@@ -69,29 +70,52 @@ class TrustRegion:
                 return w, cost, step, True
             for _ in range(_MAX_REJECTIONS):
                 p, multiplier = model.step(radius, multiplier)
-                length = float(np.linalg.norm(p))
-                r_new = system.residual(w + p)
-                cost_new = cost_of(r_new)
-                actual, predicted = cost - cost_new, model.decrease(p)
-                ratio = actual / predicted if predicted > 0 else float(actual == predicted)
-                old_radius = radius
-                if ratio < 0.25:
-                    radius = 0.25 * length
-                elif ratio > 0.75 and length > 0.95 * radius:
-                    radius *= 2.0
-                multiplier *= old_radius / radius
-                flat = actual < self.ftol * cost and ratio > 0.25
-                tiny = length < self.xtol * (self.xtol + float(np.linalg.norm(w)))
-                if actual > 0 or flat or tiny:
+                trial = self._tried(system, model, w, p, cost)
+                new_radius = trial.radius(radius)
+                multiplier *= radius / new_radius
+                radius = new_radius
+                if trial.decrease > 0 or trial.is_final:
                     break
             else:
                 # No step, however short, reduces the cost: it is at the level of rounding.
                 return w, cost, step + 1, True
-            if actual > 0:
-                w, r, cost = w + p, r_new, cost_new
-            if flat or tiny:
+            if trial.decrease > 0:
+                w, r, cost = w + p, trial.r, trial.cost
+            if trial.is_final:
                 return w, cost, step + 1, True
         return w, cost, self.max_steps, False
+
+    def _tried(self, system: Equations, model: Triangle, w: Array, p: Array, cost: float) -> _Trial:
+        """Evaluate the step p from w, where the cost is ``cost``."""
+        length = float(np.linalg.norm(p))
+        r = system.residual(w + p)
+        new_cost = cost_of(r)
+        decrease, predicted = cost - new_cost, model.decrease(p)
+        ratio = decrease / predicted if predicted > 0 else float(decrease == predicted)
+        is_flat = decrease < self.ftol * cost and ratio > 0.25
+        is_tiny = length < self.xtol * (self.xtol + float(np.linalg.norm(w)))
+        return _Trial(length, r, new_cost, decrease, ratio, is_flat or is_tiny)
+
+
+class _Trial(NamedTuple):
+    """A step and its cost."""
+
+    length: float
+    r: Array
+    cost: float
+    decrease: float
+    ratio: float
+    """Decrease of the cost relative to that of the model."""
+    is_final: bool
+    """Whether a stopping test is met."""
+
+    def radius(self, radius: float) -> float:
+        """Return the next radius of the trust region."""
+        if self.ratio < 0.25:
+            return 0.25 * self.length
+        if self.ratio > 0.75 and self.length > 0.95 * radius:
+            return 2.0 * radius
+        return radius
 
 
 @dataclass
@@ -121,7 +145,7 @@ class Triangle:
         trial = max(multiplier, floor)
         p = np.zeros(len(self.c))
         for _ in range(10):
-            p, slope = self._regularised(trial)
+            p, slope = self._regularized(trial)
             length = float(np.linalg.norm(p))
             excess = length - radius
             if abs(excess) <= 0.01 * radius or (excess < 0 and trial <= floor):
@@ -140,7 +164,7 @@ class Triangle:
             p *= radius / length
         return p, trial
 
-    def _regularised(self, multiplier: float) -> tuple[Array, float]:
+    def _regularized(self, multiplier: float) -> tuple[Array, float]:
         """Return p = argmin ‖R p + c‖² + λ‖p‖², and -½ d‖p‖²/dλ = ‖R_λ⁻ᵀ p‖²."""
         from scipy.linalg import lapack
 

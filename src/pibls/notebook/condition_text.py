@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import sympy as sp
 
 from pibls.geometry import box_of
-from pibls.problem import Periodic
+from pibls.problem import Condition, Periodic
 from pibls.problem.problem import condition_regions
 from pibls.text.typeset import equation_from_residual, equation_latex, latex, name_latex, short_name
 
@@ -113,7 +113,6 @@ def _condition_equation(condition: Any, problem: Problem, notation: FormulaNotat
     if isinstance(condition, Periodic):
         low, high = box_of(problem.domain)[problem.coordinates.index(condition.x)]
         return notation.periodicity(condition.u, condition.x, float(low), float(high))
-    written = getattr(condition, "equation", None)
-    return notation.equation(
-        written if written is not None else equation_from_residual(condition.residual(problem.coordinates))
-    )
+    if isinstance(condition, Condition):
+        return notation.equation(condition.equation)
+    return notation.equation(equation_from_residual(condition.residual(problem.coordinates)))

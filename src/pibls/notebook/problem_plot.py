@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
 from pibls.geometry import Boundary, box_of, faces_of, space_of, time_of, within
-from pibls.notebook.condition_text import PlainNotation, describe_conditions
+from pibls.notebook.condition_legend import condition_labels
+from pibls.notebook.condition_numbers import NumberedPart, place_numbers
+from pibls.notebook.problem_axes import ProblemAxes
+from pibls.notebook.svg import runs
 from pibls.plot.backend import matplotlib
+from pibls.plot.labels import typeset
+from pibls.plot.style_sheet import COLOURS, GREY, styled
 from pibls.problem.interfaces.decomposition import SubdomainDecomposition, subdomain_decomposition
 from pibls.problem.problem import condition_regions
+from pibls.problem.regions.selection import Region
+from pibls.text.typeset import name_latex
 
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # safe for colour blindness
-_GREY = "#999999"
 _CURVE_POINTS, _SURFACE_POINTS = 401, 700
 _RASTER = 240  # pixels along each side of the raster of materials
 _MATERIAL_COLOURS = ("#f0f0f0", "#cfdce8", "#e8d9c4", "#d3e3d0", "#e3d3e0", "#dddddd")
 _INTERFACE_LABEL = "where materials or sources change"
+_MAX_NUMBERS = 4  # of one set of conditions
+_MIN_NUMBERED_LENGTH = 0.3  # relative to the longest part of the same conditions
+_ConditionSet: TypeAlias = tuple[int, ...]
+"""The indices of the conditions that hold at a place."""
 
 
+@styled
 def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
-    """Draw the domain, with each part of its boundary in the colour of its condition.
+    """Draw the domain, with each part of its boundary in the colour of its condition, and its number.
 
     Materials are shaded, and dotted lines show their interfaces. Boundary parts without a condition are grey
     and dashed. For an evolution the space is drawn at the middle of the time interval. Returns the Matplotlib
@@ -40,7 +50,7 @@ def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
     >>> disk = pibls.Disk((x, y), (0, 0), 1)
     >>> poisson = pibls.Problem(disk, [u.diff(x, 2) + u.diff(y, 2) + 1], [pibls.Dirichlet(u, 0)])
     >>> poisson.plot().get_xlabel()
-    'x'
+    '$x$'
     """
     d = len(space_of(problem.domain).coordinates)
     if d > 3:
@@ -50,16 +60,9 @@ def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
             got=f"one of {d}",
             remedy="Plot a problem on a section of the domain instead.",
         )
-    axes = ax
-    if axes is None:
-        axes = (
-            matplotlib("pyplot").figure(layout="constrained").add_subplot(projection="3d" if d == 3 else None)
-        )
-    texts = [
-        f"{i + 1}: {what}, {where}"
-        for i, (what, where) in enumerate(describe_conditions(problem, PlainNotation()))
-    ]
-    shown: set[int] = set()
+    picture = ProblemAxes.of(box_of(space_of(problem.domain)), ax)
+    axes = picture.axes
+    drawn = _ConditionParts(axes, condition_regions(problem), d)
     if d == 2:
         _shade_materials(problem, axes)
     for face in faces_of(problem.domain):
@@ -73,18 +76,19 @@ def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
         )
         if time_of(problem.domain) is not None:
             U = np.column_stack([U, np.full(len(U), 0.5)])
-        _draw_boundary(problem, axes, face.at(U, rng), d, is_curve, texts, shown)
-    _draw_interfaces(problem, axes, d)
-    for i, region in enumerate(condition_regions(problem)):
-        X = region.isolated_points(problem.domain)[:, :d]
-        if len(X):
-            columns = X.T if d > 1 else (X[:, 0], np.zeros(len(X)))
-            axes.plot(*columns, "o", color=_COLOURS[i % len(_COLOURS)], markersize=4, label=texts[i])
-            shown.add(i)
-    for i, text in enumerate(texts):
-        if i not in shown:  # a condition on no part of the boundary, such as an initial condition
-            axes.plot([], [], color=_COLOURS[i % len(_COLOURS)], label=text)
-    _add_labels(problem, axes, d)
+        drawn.draw(face.at(U, rng), is_curve)
+    interface = _draw_interfaces(problem, axes, d)
+    drawn.draw_isolated_points(problem.domain)
+    if d == 1:
+        axes.plot(picture.box[0], [0, 0], color=GREY, linewidth=1.0, zorder=0)
+    labels = condition_labels(problem, axes.get_figure(), picture.legend_width)
+    handles = [drawn.handle(i) for i in range(len(labels))]
+    if interface is not None:
+        handles, labels = [*handles, interface], [*labels, _INTERFACE_LABEL]
+    picture.add_legend(handles, labels)
+    picture.set_limits([typeset(name_latex(str(c)), str(c)) for c in problem.coordinates])
+    if d < 3:
+        place_numbers(axes, drawn.labelled_parts(), drawn.boundary_points())
     return axes
 
 
@@ -112,8 +116,8 @@ def _dimension(problem: Problem) -> int:
     return len(space_of(problem.domain).coordinates)
 
 
-def _draw_interfaces(problem: Problem, axes: Any, d: int) -> None:
-    """Draw the interfaces between materials: curves and coordinate planes."""
+def _draw_interfaces(problem: Problem, axes: Any, d: int) -> Any:
+    """Draw the interfaces between materials: curves and coordinate planes; return one, or None."""
     rng = np.random.default_rng(0)
     space = space_of(problem.domain)
     lines: list[Array] = []
@@ -135,51 +139,111 @@ def _draw_interfaces(problem: Problem, axes: Any, d: int) -> None:
             low, high = box[1 - plane.axis].tolist()
             X[:, 1 - plane.axis] = np.linspace(low, high, _CURVE_POINTS)
             lines.append(np.where(within(space, X)[:, None], X, np.nan))
-    for i, X in enumerate(lines):
-        style = ":" if d == 2 else "."
-        axes.plot(
-            *X.T, style, color="black", linewidth=1.2, markersize=1, label=None if i else _INTERFACE_LABEL
-        )
+    style = ":" if d == 2 else "."
+    shown = [axes.plot(*X.T, style, color="black", linewidth=1.2, markersize=1)[0] for X in lines]
+    return shown[0] if shown else None
 
 
-def _draw_boundary(
-    problem: Problem, axes: Any, found: Boundary, d: int, is_curve: bool, texts: list[str], shown: set[int]
-) -> None:
-    regions = condition_regions(problem)
-    masks = np.array([r.mask(found) for r in regions]).reshape(len(regions), -1)
-    kind = np.where(masks.any(axis=0), masks.argmax(axis=0), -1)
-    for i in np.unique(kind):
-        here = kind == i
-        columns: tuple[Array, ...] = tuple(found.points[:, :d].T)
-        style: dict[str, Any] = {"color": _GREY if i < 0 else _COLOURS[i % len(_COLOURS)]}
-        if i >= 0 and i not in shown:
-            style["label"] = texts[i]
-            shown.add(int(i))
-        if is_curve:
-            line = [np.where(here, c, np.nan) for c in columns]
-            axes.plot(*line, linewidth=2.5 if i >= 0 else 1.2, linestyle="-" if i >= 0 else "--", **style)
+class _ConditionParts:
+    """The parts of the boundary by the set of conditions that hold there, each set in its own colour."""
+
+    def __init__(self, axes: Any, regions: Sequence[Region], d: int) -> None:
+        self.axes, self.regions, self.d = axes, regions, d
+        self.colours: dict[_ConditionSet, str] = {}
+        self.parts: dict[_ConditionSet, list[NumberedPart]] = {}
+        self.points: list[Array] = []
+
+    def draw(self, found: Boundary, is_curve: bool) -> None:
+        """Draw points of a face, which are ordered along it if it is a curve."""
+        masks = np.array([r.mask(found) for r in self.regions], dtype=bool).reshape(len(self.regions), -1)
+        X, normals = found.points[:, : self.d], found.normals[:, : self.d]
+        if self.d < 3:
+            self.points.append(_planar(X))
+        for column in np.unique(masks, axis=1).T[::-1]:  # in the order of the first condition
+            here = (masks == column[:, None]).all(axis=0)
+            conditions = tuple(np.flatnonzero(column).tolist())
+            style: dict[str, Any] = {"color": self._colour(conditions)}
+            if is_curve:
+                line = np.where(here[:, None], X, np.nan).T
+                axes_style = {"linewidth": 2.5} if conditions else {"linewidth": 1.2, "linestyle": "--"}
+                self.axes.plot(*line, **style, **axes_style)
+            else:
+                points = X[here] if self.d > 1 else _planar(X[here])
+                self.axes.plot(
+                    *points.T, "." if self.d > 1 else "o", markersize=3 if self.d > 1 else 7, **style
+                )
+            if self.d < 3:
+                self._add_parts(conditions, X, normals, here, is_curve)
+
+    def draw_isolated_points(self, domain: Any) -> None:
+        """Draw the points at which conditions hold."""
+        for i, region in enumerate(self.regions):
+            X = region.isolated_points(domain)[:, : self.d]
+            if len(X):
+                points = X if self.d > 1 else _planar(X)
+                self.axes.plot(*points.T, "o", color=self._colour((i,)), markersize=4)
+                if self.d < 3:
+                    up = np.tile([0.7, 0.7], (1, 1))
+                    self.parts.setdefault((i,), []).extend(self._part((i,), x[None], up) for x in X)
+
+    def handle(self, i: int) -> Any:
+        """Return the entry of a condition in the legend, empty if it holds on no part of the boundary."""
+        sets = [conditions for conditions in self.colours if i in conditions]
+        colour = self.colours[min(sets, key=len)] if sets else "none"
+        look = {"linewidth": 2.5} if self.d == 2 else {"linestyle": "", "marker": "o", "markersize": 6}
+        return matplotlib("lines").Line2D([], [], color=colour, **look)
+
+    def labelled_parts(self) -> list[NumberedPart]:
+        """Return the parts to be numbered: of each set of conditions the longest ones."""
+        chosen = []
+        for parts in self.parts.values():
+            longest = sorted(parts, key=lambda p: -_length(p.points))[:_MAX_NUMBERS]
+            least = _MIN_NUMBERED_LENGTH * _length(longest[0].points)
+            chosen += [p for p in longest if _length(p.points) >= least]
+        return chosen
+
+    def boundary_points(self) -> Array:
+        """Return all points of the boundary that were drawn."""
+        return np.concatenate(self.points)
+
+    def _colour(self, conditions: _ConditionSet) -> str:
+        if not conditions:
+            return GREY
+        if conditions not in self.colours:
+            # The colour of the first condition; if another set has it, one after those of all conditions.
+            firsts = [other[0] for other in self.colours]
+            repeated = len(firsts) - len(set(firsts))
+            index = len(self.regions) + repeated if conditions[0] in firsts else conditions[0]
+            self.colours[conditions] = COLOURS[index % len(COLOURS)]
+        return self.colours[conditions]
+
+    def _part(self, conditions: _ConditionSet, X: Array, normals: Array) -> NumberedPart:
+        text = ", ".join(str(i + 1) for i in conditions)
+        return NumberedPart(text, self._colour(conditions), _planar(X), _planar(normals))
+
+    def _add_parts(
+        self, conditions: _ConditionSet, X: Array, normals: Array, here: Mask, is_curve: bool
+    ) -> None:
+        if not conditions:
+            return
+        own = self.parts.setdefault(conditions, [])
+        if self.d == 1:
+            own.append(self._part(conditions, X[here], np.tile([0.0, 1.0], (int(here.sum()), 1))))
+        elif is_curve:
+            if here[0] and here[-1] and not here.all() and np.hypot(*(X[0] - X[-1])) < _length(X) / 100:
+                # A closed curve, whose parts are counted from one that ends there.
+                shift = -int(np.argmin(here))
+                X, normals = np.roll(X, shift, axis=0), np.roll(normals, shift, axis=0)
+                here = np.roll(here, shift)
+            own += [self._part(conditions, X[a:b], normals[a:b]) for a, b in runs(here)]
         else:
-            points = [c[here] for c in columns] if d > 1 else [columns[0][here], np.zeros(int(here.sum()))]
-            axes.plot(*points, "." if d > 1 else "o", markersize=3 if d > 1 else 7, **style)
+            own.append(self._part(conditions, X[here], normals[here]))
 
 
-def _add_labels(problem: Problem, axes: Any, d: int) -> None:
-    names = [str(c) for c in problem.coordinates]
-    axes.set_xlabel(names[0])
-    if d == 1:
-        (a, b), *_ = box_of(space_of(problem.domain))
-        axes.plot([a, b], [0, 0], color=_GREY, linewidth=1.0, zorder=0)
-        axes.set_yticks([])
-    else:
-        axes.set_ylabel(names[1])
-        axes.set_aspect("equal")
-    if d == 3:
-        axes.set_zlabel(names[2])
-    axes.use_sticky_edges = False
-    axes.margins(0.05)  # otherwise the frame would cover sides of the domain
-    lines, labels = axes.get_legend_handles_labels()
-    order = np.argsort(
-        [math.inf if s == _INTERFACE_LABEL else int(s.partition(":")[0]) for s in labels], kind="stable"
-    )
-    lines, labels = [lines[i] for i in order], [labels[i] for i in order]
-    axes.figure.legend(lines, labels, loc="outside lower center", fontsize="small")
+def _planar(X: Array) -> Array:
+    """Return points (n, 1) or (n, 2) as points of the plane, (n, 2)."""
+    return X if X.shape[1] == 2 else np.column_stack([X[:, 0], np.zeros(len(X))])
+
+
+def _length(points: Array) -> float:
+    return float(np.hypot(*np.diff(points, axis=0).T).sum())

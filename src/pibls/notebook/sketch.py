@@ -16,13 +16,12 @@ from sympy.printing.pretty.pretty_symbology import pretty_symbol
 from pibls.arrays import Array
 from pibls.geometry import Boundary, Domain, Face, faces_of, space_of, time_of, within
 from pibls.notebook.svg import MARGIN, SketchProjection, circle, polyline, rectangle, runs, text_element
+from pibls.plot.style_sheet import COLOURS, GREY
 from pibls.problem.regions.selection import Region
 
 _CURVE_POINTS = 65
 _RANDOM_POINTS = 240
 _RASTER = 50  # rows and columns of the raster of the interior
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # safe for colour blindness
-_GREY = "#999999"
 _ConditionSet: TypeAlias = tuple[int, ...]
 """The numbers, from 0, of the conditions at a place."""
 
@@ -40,7 +39,7 @@ def sketch(domain: Domain, regions: Sequence[Region]) -> str:
 class _Sketch:
     def __init__(self, domain: Domain, regions: tuple[Region, ...]) -> None:
         self.domain, self.regions, self.projection = domain, regions, SketchProjection(domain)
-        self.colours: dict[_ConditionSet, str] = {(): _GREY}
+        self.colours: dict[_ConditionSet, str] = {(): GREY}
 
     def svg(self) -> str:
         parts = [
@@ -63,7 +62,7 @@ class _Sketch:
         corners = projection.corners()
         if projection.drawn_dimensions != 2:
             edges = [(a, b) for i, a in enumerate(corners) for b in corners[i + 1 :] if (a != b).sum() == 1]
-            return [polyline(projection.place(np.array(edge)), _GREY, 1.2) for edge in edges]
+            return [polyline(projection.place(np.array(edge)), GREY, 1.2) for edge in edges]
         middles = (np.arange(_RASTER) + 0.5) / _RASTER
         x, y = (low + (high - low) * middles for low, high in projection.box[:2])
         P = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
@@ -199,7 +198,7 @@ class _Sketch:
 
     def _colour(self, conditions: _ConditionSet) -> str:
         if conditions not in self.colours:
-            self.colours[conditions] = _COLOURS[(len(self.colours) - 1) % len(_COLOURS)]
+            self.colours[conditions] = COLOURS[(len(self.colours) - 1) % len(COLOURS)]
         return self.colours[conditions]
 
     def _number_label(self, point: Array, normal: Array, conditions: _ConditionSet) -> list[str]:

@@ -8,9 +8,10 @@ from io import BytesIO
 
 from pibls.errors import PiblsError
 from pibls.notebook.problem import problem_html
-from pibls.plot.drawing import quantities_of, scene_of
+from pibls.plot.drawing import joint_scene, quantities_of, scene_of
 from pibls.plot.panels import add_axes, file_figure
 from pibls.plot.plot_kinds import plot_kind
+from pibls.plot.style_sheet import style_context
 from pibls.solution import Solution
 
 _RESOLUTION = 61
@@ -62,12 +63,13 @@ def _error_text(solution: Solution) -> str:
 def _plot_html(solution: Solution) -> str:
     try:
         scene = scene_of(solution, *quantities_of(solution, (), None), resolution=_RESOLUTION)
-        picture = plot_kind(scene, None)
+        picture = plot_kind(joint_scene(scene), None)
         panels = picture.panels()
-        figure = file_figure(panels)
-        picture.draw(add_axes(figure, panels))
         file = BytesIO()
-        figure.savefig(file, format="png", dpi=100)
+        with style_context():
+            figure = file_figure(panels)
+            picture.draw(add_axes(figure, panels))
+            figure.savefig(file, format="png", dpi=100)
     except PiblsError:
         return ""  # Matplotlib is not installed, or the central section does not meet the domain
     data = base64.b64encode(file.getvalue()).decode()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pibls.plot.drawing import quantities_of, scene_of
 from pibls.plot.panels import add_axes, file_figure
 from pibls.plot.plot_kinds import plot_kind
 from pibls.plot.scene import PlotKind, Quantity, Scene
+from pibls.plot.style_sheet import styled
 from pibls.solution import Solution
 
 _FRAME_RESOLUTION = 101  # points along the longer side of a map, fewer than in a still plot
@@ -23,6 +24,7 @@ _MIN_WHITE = 245  # channel value from which a palette colour is replaced by whi
 _LIMIT_TIMES = 25  # number of times from which the colour limits are computed
 
 
+@styled
 def animate(
     solution: Solution,
     path: str | Path,
@@ -37,7 +39,7 @@ def animate(
     """Write an animation of the solution in time; see `Solution.animate`."""
     path = output_path(path, "solution.animate(path)")
     writer = _writer(path, fps)
-    if isinstance(frames, bool) or not hasattr(frames, "__index__") or frames < 2:
+    if isinstance(frames, bool) or not isinstance(frames, SupportsIndex) or frames < 2:
         raise ProblemError(
             "frames", expected="a whole number of at least 2", got=repr(frames), remedy="Write frames=60."
         )

@@ -13,8 +13,9 @@ from pibls.geometry import box_of
 from pibls.plot.backend import matplotlib
 from pibls.plot.drawing import check_cmap
 from pibls.plot.labels import Labels
-from pibls.plot.maps import panel_sides
+from pibls.plot.maps import limit_ticks, panel_sides
 from pibls.plot.panels import Panels, axes_for
+from pibls.plot.style_sheet import draw_frame, styled
 from pibls.sampling import Section, computed_domain, fixed_values
 from pibls.solution import Solution
 
@@ -22,6 +23,7 @@ _EDGE_COLOUR = "0.25"
 _FACE_COLOUR = "#dfe7ef"
 
 
+@styled
 def plot_cells(
     solution: Solution,
     *,
@@ -108,11 +110,13 @@ def _draw(ax: Any, boxes: Array, errors: Array | None, cmap: str | None) -> Any:
 def _label_axes(ax: Any, section: Section, labels: Labels) -> None:
     ends = section.bounds
     coordinates = section.domain.coordinates
+    draw_frame(ax)
     ax.set_xlim(*ends[0])
     ax.set_xlabel(labels.coordinate(section.symbols[0]))
     ax.set_title(
         labels.fixed_values((coordinates[i], v) for i, v in sorted(section.fixed.items())), fontsize="medium"
     )
+    limit_ticks(ax)
     if len(ends) == 1:
         ax.set_ylim(0.0, 1.0)
         ax.set_yticks([])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pibls.plot.labels import Labels
 from pibls.plot.panels import axes_for
 from pibls.plot.plot_kinds import plot_kind
 from pibls.plot.scene import Quantity, Scene
+from pibls.plot.style_sheet import styled
 from pibls.plot.vectors import magnitude
 from pibls.plot.view import View
 from pibls.sampling import SampledField, computed_domain, fields_of
@@ -24,6 +25,7 @@ from pibls.solution import Solution
 _POINTS_PER_WINDOW = 12
 
 
+@styled
 def plot(
     solution: Solution,
     *what: Any,
@@ -36,7 +38,18 @@ def plot(
 
     ``options`` are the keyword arguments of `scene_of`.
     """
-    return draw(scene_of(solution, *quantities_of(solution, what, vector), **options), kind, ax)
+    scene = scene_of(solution, *quantities_of(solution, what, vector), **options)
+    return draw(joint_scene(scene, what, ax), kind, ax)
+
+
+def joint_scene(scene: Scene, what: tuple[Any, ...] = (), ax: Any = None) -> Scene:
+    """Return the scene, with one panel for the unknowns of a system of ordinary differential equations.
+
+    Unknowns that were named in ``what``, or for which several ``ax`` were given, have a panel each.
+    """
+    panels = 1 if ax is None else np.size(np.asarray(ax, dtype=object))
+    is_joint = len(scene.view.domain.coordinates) == 1 and not what and panels == 1
+    return replace(scene, is_joint=is_joint)
 
 
 def draw(scene: Scene, kind: str | None, ax: Any) -> Any:
@@ -79,7 +92,7 @@ def scene_of(
     problem = solution.problem
     for name, value, least in (("resolution", resolution, 8), ("levels", levels, 1)):
         if value is not None and (
-            isinstance(value, bool) or not hasattr(value, "__index__") or value < least
+            isinstance(value, bool) or not isinstance(value, SupportsIndex) or value < least
         ):
             raise ProblemError(
                 name,
@@ -99,7 +112,7 @@ def scene_of(
         None if levels is None else int(levels),
         colorbar,
         _error_band(solution, quantities) if band else None,
-        _POINTS_PER_WINDOW * len(solution.windows),
+        min_curve_points=_POINTS_PER_WINDOW * len(solution.windows),
     )
 
 

@@ -9,6 +9,7 @@ from pibls.errors import ProblemError
 from pibls.plot.colours import ColourScale, Magnitude, Signed
 from pibls.plot.drawing import draw, scene_of
 from pibls.plot.scene import Quantity
+from pibls.plot.style_sheet import styled
 from pibls.problem.conditions import residual_of
 from pibls.problem.forms.known import as_expression
 from pibls.sampling import SampledField
@@ -16,6 +17,7 @@ from pibls.solution import Solution
 from pibls.text.typeset import name_latex
 
 
+@styled
 def plot_error(
     solution: Solution,
     exact: Any = None,
@@ -46,6 +48,7 @@ def plot_error(
     return draw(scene_of(solution, tuple(quantities), **options), kind, ax)
 
 
+@styled
 def plot_residual(
     solution: Solution, *, log: bool = False, kind: str | None = None, ax: Any = None, **options: Any
 ) -> Any:

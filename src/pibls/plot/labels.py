@@ -32,6 +32,14 @@ class Labels:
         """Return the label of a quantity that has the unit of an unknown."""
         return self._with_unit(typeset(latex, name), unit_of)
 
+    def quantities(self, symbols: Iterable[str], unit_of: str | None) -> str:
+        """Return the label of several quantities with one unit, from their typeset symbols."""
+        return self._with_unit(", ".join(symbols), unit_of)
+
+    def unit(self, name: str | None) -> str | None:
+        """Return the unit of an unknown, or None."""
+        return self.units.get(name) if name is not None else None
+
     def fixed_values(self, values: Iterable[tuple[Any, float]]) -> str:
         """Return text such as "x = 0.5, t = 1 s"."""
         parts = []
@@ -44,7 +52,7 @@ class Labels:
         return ",\n".join(lines)
 
     def _with_unit(self, text: str, name: str | None) -> str:
-        unit = self.units.get(name) if name is not None else None
+        unit = self.unit(name)
         return f"{text} ({_unit(unit)})" if unit else text
 
 
@@ -66,10 +74,10 @@ def number(value: float) -> str:
     return rf"{mantissa} \times 10^{{{int(exponent)}}}"
 
 
-def typeset(latex: str, plain: str) -> str:
-    """Return ``$latex$`` if Matplotlib can typeset it, else the plain text."""
-    large = latex.replace(r"\frac", r"\dfrac")  # display style, since a label is not part of a line
-    return f"${large}$" if _can_set(large) else plain.replace("$", r"\$")
+def typeset(latex: str, plain: str, *, display: bool = True) -> str:
+    """Return ``$latex$`` if Matplotlib can typeset it, else the plain text; ``display``: large fractions."""
+    text = latex.replace(r"\frac", r"\dfrac") if display else latex
+    return f"${text}$" if _can_set(text) else plain.replace("$", r"\$")
 
 
 @lru_cache(maxsize=256)

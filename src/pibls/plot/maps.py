@@ -12,6 +12,7 @@ from pibls.plot.backend import matplotlib
 from pibls.plot.colours import use_powers_of_ten
 from pibls.plot.panels import Panels
 from pibls.plot.scene import Quantity, Scene, unsuited_kind
+from pibls.plot.style_sheet import draw_frame
 from pibls.sampling import Section, SimplexMesh, mesh_section
 
 _WIDE_RATIO = 3.0  # width over height above which the colour bar is placed below
@@ -111,8 +112,13 @@ def label_axes(ax: Any, cut: Section, scene: Scene) -> None:
     ax.set_xlabel(scene.labels.coordinate(cut.symbols[0]))
     ax.set_ylabel(scene.labels.coordinate(cut.symbols[1]))
     ax.set_title(scene.title(cut), fontsize="medium")
+    draw_frame(ax)
     use_powers_of_ten(ax)
-    # The number of ticks follows the size, because a slice through a body may be a narrow strip.
+    limit_ticks(ax)
+
+
+def limit_ticks(ax: Any) -> None:
+    """Limit the number of ticks by the size of the axes, which may be a narrow strip."""
     extent = ax.get_window_extent()
     dpi = ax.get_figure().dpi
     ax.locator_params(axis="x", nbins=int(np.clip(extent.width / dpi / 0.6, 2, 6)))

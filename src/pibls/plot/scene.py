@@ -37,6 +37,10 @@ class Quantity:
         """Return a common norm for all these values."""
         return self.scale.norm(*self.scale.limits(np.concatenate(values)))
 
+    def symbol(self, labels: Labels) -> str:
+        """Return the displayed quantity without its unit, for a legend."""
+        return labels.quantity(self.scale.label(self.field.symbol), self.field.name, None)
+
     def label(self, labels: Labels) -> str:
         """Return the axis label of the displayed quantity."""
         return labels.quantity(self.scale.label(self.field.symbol), self.field.name, self.unit)
@@ -55,6 +59,8 @@ class Scene:
     colorbar: bool = True
     band: float | None = None
     """Half the width of the band around a curve: the estimated error."""
+    is_joint: bool = False
+    """Whether curves of comparable size share one panel."""
     min_curve_points: int = 0
     """The minimum number of points of a curve in time, proportional to the number of time windows."""
 

@@ -1,7 +1,8 @@
 """The sections of a domain that a plot shows.
 
-Coordinates in ``at`` are fixed. Of the free ones, one gives a curve, two give a map, two in space and time
-give a map at each of several times, and more give all coordinate planes through the centre.
+Coordinates in ``at`` are fixed. Of the free ones, one gives a curve, and two give a map. Two in space, plus
+time, give a map at each of several times. More in space give all coordinate planes through the centre, if
+there is time only at the final time, unless ``times`` are given.
 """
 
 from __future__ import annotations

@@ -105,11 +105,11 @@ def _solution_error(solution: Solution, residual: Residual, rule: QuadratureRule
     if error.pair is not None:
         one, two = (float(rule.weights @ _values(residual, *f, rule)) for f in error.pair)
         return DEFAULT.safety_factor * abs(one - two)
-    jets = (*residual.linear, *residual.nonlinear)
-    if not error.checked or any(any(j.alpha) for j in jets):
-        return 0.0 if not jets else math.inf
+    derivatives = (*residual.linear, *residual.nonlinear)
+    if not error.checked or any(any(j.alpha) for j in derivatives):
+        return 0.0 if not derivatives else math.inf
     X, data = rule.points, residual.data_function_values(rule.points)
-    values = solution.space.values((X,), jets, solution.coefficients)
+    values = solution.space.values((X,), derivatives, solution.coefficients)
     k = len(residual.linear)
     slopes = np.concatenate(
         [residual.coefficients(X, rule.normals, data), residual.partials(X, rule.normals, data, values[k:])]
@@ -117,16 +117,20 @@ def _solution_error(solution: Solution, residual: Residual, rule: QuadratureRule
     each = error.each or (error,)
     return float(
         sum(
-            np.abs(rule.weights) @ np.abs(slope) * each[min(jet.unknown, len(each) - 1)].max
-            for jet, slope in zip(jets, slopes, strict=True)
+            np.abs(rule.weights) @ np.abs(slope) * each[min(derivative.unknown, len(each) - 1)].max
+            for derivative, slope in zip(derivatives, slopes, strict=True)
         )
     )
 
 
 def _values(residual: Residual, space: Space, w: Array, rule: QuadratureRule) -> Array:
     X = rule.points
-    jets = (*residual.linear, *residual.nonlinear)
-    values, data, k = space.values((X,), jets, w), residual.data_function_values(X), len(residual.linear)
+    derivatives = (*residual.linear, *residual.nonlinear)
+    values, data, k = (
+        space.values((X,), derivatives, w),
+        residual.data_function_values(X),
+        len(residual.linear),
+    )
     a = residual.coefficients(X, rule.normals, data)
     return np.asarray(residual.rest(X, rule.normals, data, values[k:]) + np.sum(a * values[:k], axis=0))
 

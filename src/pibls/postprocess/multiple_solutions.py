@@ -1,4 +1,7 @@
-r"""Further solutions ũ ≠ u of a nonlinear problem F(u) = 0, found from other initial guesses."""
+r"""Further solutions ũ ≠ u of a nonlinear stationary problem F(u) = 0, found from other initial guesses.
+
+The guesses are multiples of the known solution, and sine waves.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pibls.adaptive.evolution import evolution_of
 from pibls.adaptive.thresholds import DEFAULT
+from pibls.analysis.evolution import evolution_of
 from pibls.arrays import Array
 from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.geometry import box_of

@@ -22,7 +22,8 @@ from pibls.errors import ConvergenceWarning
 from pibls.postprocess.sweeps import changes_only_data
 from pibls.problem.forms.compilation import compile_problem
 from pibls.problem.forms.sensitivity_problem import sensitivity_problem
-from pibls.problem.interfaces.decomposition import refuse_moving_interfaces, subdomain_decomposition
+from pibls.problem.interfaces.decomposition import subdomain_decomposition
+from pibls.problem.interfaces.unsupported_interfaces import refuse_moving_interfaces
 from pibls.problem.parameters import find_parameter
 from pibls.solution import Solution
 from pibls.solution.solve import solve, solve_again

@@ -60,12 +60,8 @@ def iterate_sweep(problems: Sequence[Problem], **settings: Any) -> Iterator[tupl
         for i, problem in enumerate(problems):
             yield i, _solve_separately(problem, settings)
         return
-    order = _bisection_order(len(problems))
     moving = [k for k in problems[0].parameters if len({p.parameters[k] for p in problems}) > 1]
-    # The end further from zero comes first: a space for a large wave number also resolves smaller ones.
-    ends = [sum(abs(problems[i].parameters[k]) for k in moving) for i in order[:2]]
-    if len(ends) == 2 and ends[1] > ends[0]:
-        order[:2] = order[1::-1]
+    order = _solve_order(problems, moving)
     data_only = changes_only_data(problems[0], moving)
     if data_only:
         for i, solution in _superposed(problems, settings):
@@ -74,25 +70,36 @@ def iterate_sweep(problems: Sequence[Problem], **settings: Any) -> Iterator[tupl
     kept: SharedBasisSolver | None = None
     status = Status.TOLERANCE
     while order:
-        batch = [] if kept is None else order if data_only else order[:1]
-        order = order[len(batch) :]
-        start_time = time.perf_counter()
-        answers = [] if kept is None else kept.answers([problems[i] for i in batch], status, not data_only)
-        seconds = (time.perf_counter() - start_time) / max(len(batch), 1)
-        left = []
-        for i, answer in zip(batch, answers, strict=True):
-            if answer is None or kept is None:
-                left.append(i)
-            else:
-                yield i, _solution(problems[i], answer, seconds, settings, kept.tol)
-        order = left + order
-        if left or kept is None:
-            # The reused space failed here: solve the next value adaptively and reuse its space.
-            solution = _solve_separately(problems[order[0]], settings)
-            yield order[0], solution
-            kept = SharedBasisSolver.of(problems[order[0]], solution) if solution.converged else None
-            status = solution.status
-            order = order[1:]
+        if kept is not None:
+            batch, order = (order, []) if data_only else (order[:1], order[1:])
+            start_time = time.perf_counter()
+            answers = kept.answers([problems[i] for i in batch], status, not data_only)
+            seconds = (time.perf_counter() - start_time) / len(batch)
+            for i, answer in zip(batch, answers, strict=True):
+                if answer is not None:
+                    yield i, _solution(problems[i], answer, seconds, settings, kept.tol)
+            left = [i for i, answer in zip(batch, answers, strict=True) if answer is None]
+            if not left:
+                continue
+            order = left + order
+        # The reused space failed here: solve the next value adaptively and reuse its space.
+        first, *order = order
+        solution = _solve_separately(problems[first], settings)
+        yield first, solution
+        kept = SharedBasisSolver.of(problems[first], solution) if solution.converged else None
+        status = solution.status
+
+
+def _solve_order(problems: Sequence[Problem], moving: Sequence[Any]) -> list[int]:
+    """Return the indices by bisection, with the end further from zero first.
+
+    A space for a large wave number also resolves smaller ones.
+    """
+    order = _bisection_order(len(problems))
+    ends = [sum(abs(problems[i].parameters[k]) for k in moving) for i in order[:2]]
+    if len(ends) == 2 and ends[1] > ends[0]:
+        order[:2] = order[1::-1]
+    return order
 
 
 def _superposed(problems: Sequence[Problem], settings: Mapping[str, Any]) -> Iterator[tuple[int, Solution]]:

@@ -1,15 +1,23 @@
-"""Methods of `Problem` that delegate to the plotting and notebook packages."""
+"""Methods of `Problem` that delegate to other packages: `analysis`, `plot` and the HTML of notebooks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from pibls.analysis.analysis import Analysis
     from pibls.problem import Problem
 
 
 class ProblemAccessors:
-    """Base class of `Problem` with its plotting and notebook methods, which import on demand."""
+    """Base class of `Problem` with methods of higher packages, which import on demand."""
+
+    @property
+    def analysis(self) -> Analysis:
+        """What is known before solving: type, well-posedness, corners, …; `Analysis.summary` shows it."""
+        from pibls.analysis.analysis import analyze
+
+        return analyze(cast("Problem", self))
 
     def _repr_html_(self) -> str:
         """Return HTML for a notebook: equations, conditions and a sketch of the domain."""

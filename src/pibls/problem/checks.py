@@ -18,6 +18,27 @@ from pibls.problem.forms.known import is_known
 CONDITION_TYPES = (Dirichlet, Neumann, Robin, Periodic, Initial, Condition)
 
 
+def _check_arguments(u: Any, domain: Domain) -> None:
+    """Raise a ProblemError unless the arguments of an unknown are the coordinates of the domain."""
+    if any(not a.is_Symbol and a.free_symbols & set(domain.coordinates) for a in u.args):
+        raise ProblemError(
+            "equations",
+            expected="unknowns at the point itself",
+            got=u,
+            remedy="Delays, and values at other points than that of the equation, are not supported.",
+        )
+    if set(u.args) != set(domain.coordinates) or len(u.args) != len(domain.coordinates):
+        names = ", ".join(map(str, domain.coordinates))
+        raise ProblemError(
+            "equations",
+            expected=f"unknowns of the coordinates of the domain, such as {u.func}({names})",
+            got=u,
+            remedy="Apply the unknown to the symbols of the domain (the same objects: a symbol with "
+            "other assumptions differs). A function that is no unknown needs a value: "
+            f"parameters={{{u}: …}}.",
+        )
+
+
 def find_unknowns(equations: tuple[Any, ...], residuals: tuple[Any, ...], domain: Domain) -> tuple[Any, ...]:
     """Return the unknowns in the order of the equations, left-hand sides first.
 
@@ -30,23 +51,7 @@ def find_unknowns(equations: tuple[Any, ...], residuals: tuple[Any, ...], domain
         ordered = sorted(terms, key=lambda t: (t not in left, sp.default_sort_key(t)))
         found += [t for t in ordered if t not in found]
     for u in found:
-        if any(not a.is_Symbol and a.free_symbols & set(domain.coordinates) for a in u.args):
-            raise ProblemError(
-                "equations",
-                expected="unknowns at the point itself",
-                got=u,
-                remedy="Delays, and values at other points than that of the equation, are not supported.",
-            )
-        if set(u.args) != set(domain.coordinates) or len(u.args) != len(domain.coordinates):
-            names = ", ".join(map(str, domain.coordinates))
-            raise ProblemError(
-                "equations",
-                expected=f"unknowns of the coordinates of the domain, such as {u.func}({names})",
-                got=u,
-                remedy="Apply the unknown to the symbols of the domain (the same objects: a symbol with "
-                "other assumptions differs). A function that is no unknown needs a value: "
-                f"parameters={{{u}: …}}.",
-            )
+        _check_arguments(u, domain)
     functions = [str(u.func) for u in found]
     twice = sorted({n for n in functions if functions.count(n) > 1})
     if twice:

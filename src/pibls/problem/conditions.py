@@ -7,7 +7,7 @@ place ``on`` where it holds. ``on`` is turned into a region by `pibls.problem.re
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -45,7 +45,7 @@ def _label(kind: str, subject: Any, on: Any) -> str:
 
 
 def _name(u: Any) -> str:
-    return str(getattr(u, "func", u))
+    return str(u.func)
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,10 @@ class Robin(HoldsCallables):
         alpha = as_expression(self.alpha, coordinates, "Robin(alpha)")
         beta = as_expression(self.beta, coordinates, "Robin(beta)")
         return alpha * self.u + beta * dn(self.u) - as_expression(self.value, coordinates, "Robin(value)")
+
+
+BoundaryCondition: TypeAlias = Dirichlet | Neumann | Robin
+"""A condition with a given value on a part of the boundary."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,9 @@
-"""The class `Problem`: a boundary or initial value problem N[u] = f in Ω, B[u] = g on ∂Ω, I[u] = s at t₀."""
+"""The class `Problem`: a boundary or initial value problem N[u] = f in Ω, B[u] = g on ∂Ω, I[u] = s at t₀.
+
+The constructor checks its arguments and turns equations and conditions into statements, symbolic forms on
+regions. `Problem.breaks` locates the discontinuities and narrow peaks of the data. `Problem.at` is the same
+problem with other parameter values, which shares all symbolic results.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +36,11 @@ from pibls.problem.forms.function_parameters import FunctionParameters, check_fu
 from pibls.problem.interfaces.discontinuities import Discontinuities, SwitchContext, discontinuities_of
 from pibls.problem.interfaces.function_jumps import FunctionJumps, find_function_jumps
 from pibls.problem.interfaces.jump_checks import check_jumps, check_sources
-from pibls.problem.interfaces.narrow_features import NarrowCandidates, narrow_planes
+from pibls.problem.interfaces.narrow_peaks import NarrowCandidates, narrow_planes
 from pibls.problem.parameters import check_used, read_parameters, updated_parameters
 from pibls.problem.regions.selection import Interior, Region
 from pibls.problem.statement import Statement, condition_statements
-from pibls.runtime.deadline import check_deadline
+from pibls.runtime.caching import Memo
 
 T = TypeVar("T")
 
@@ -77,10 +82,10 @@ class Problem(ProblemAccessors):
     """(symbol, value) of each parameter."""
     function_parameters: FunctionParameters = field(repr=False)
     """Equations and conditions before the functions among the parameters were replaced by their values."""
-    symbolic_cache: dict[str, Any] = field(repr=False, compare=False)
-    """Results that hold for all values of the parameters, such as the compiled residuals, by name."""
-    value_cache: dict[str, Any] = field(repr=False, compare=False)
-    """Results that hold for these values of the parameters, by name."""
+    symbolic_memo: Memo = field(repr=False, compare=False)
+    """Results that hold for all values of the parameters, such as compiled residuals."""
+    value_memo: Memo = field(repr=False, compare=False)
+    """Results that hold for these values of the parameters."""
 
     def __init__(
         self,
@@ -140,13 +145,13 @@ class Problem(ProblemAccessors):
         object.__setattr__(self, "statements", tuple(statements))
         object.__setattr__(self, "parameter_values", tuple(values.items()))
         object.__setattr__(self, "function_parameters", stated)
-        object.__setattr__(self, "symbolic_cache", {})
-        object.__setattr__(self, "value_cache", {})
+        object.__setattr__(self, "symbolic_memo", Memo())
+        object.__setattr__(self, "value_memo", Memo())
         self._check_jumps()
 
     def __getstate__(self) -> dict[str, Any]:
         # Compiled functions do not pickle; compiling them again is cheap.
-        return {**vars(self), "symbolic_cache": {}, "value_cache": {}}
+        return {**vars(self), "symbolic_memo": Memo(), "value_memo": Memo()}
 
     @property
     def parameters(self) -> Mapping[Any, float]:
@@ -174,7 +179,7 @@ class Problem(ProblemAccessors):
             return Problem(self.domain, s.equations, s.conditions, merged).at(rest)
         values = updated_parameters(dict(self.parameter_values), parameters, named)
         other = object.__new__(Problem)
-        own = {"parameter_values": tuple(values.items()), "value_cache": {}}
+        own = {"parameter_values": tuple(values.items()), "value_memo": Memo()}
         for name, value in {**vars(self), **own}.items():
             object.__setattr__(other, name, value)
         other._check_jumps()
@@ -182,52 +187,32 @@ class Problem(ProblemAccessors):
 
     @property
     def breaks(self) -> Discontinuities:
-        """Where coefficients, sources and data, or their derivatives, are discontinuous inside the domain."""
-        return self.cached("breaks", self._find_breaks)[0]
+        """Where coefficients, sources and data are not smooth inside the domain.
+
+        They, or their derivatives, are discontinuous there, or vary too rapidly to be sampled.
+        """
+        return self.memo(_find_breaks)[0]
 
     @property
     def has_interior_discontinuities(self) -> bool:
-        """Whether an equation, and not only a condition, has a discontinuity inside the domain."""
-        return self.cached("breaks", self._find_breaks)[1]
+        """Whether an equation, and not only a condition, has such a place inside the domain.
 
-    def _find_breaks(self) -> tuple[Discontinuities, bool]:
-        found, inside, context = Discontinuities(), False, self.switch_context()
-        if "suspects" not in self.symbolic_cache:
-            self.symbolic_cache["suspects"] = NarrowCandidates.of([s.form for s in self.statements], context)
-        narrow = self.symbolic_cache["suspects"].may_be_narrow(context)
-        for s in self.statements:
-            if narrow or s.form.switches or s.form.deltas or s.form.data:
-                own = discontinuities_of(s.form, context) | (
-                    narrow_planes(s.form, context) if narrow else Discontinuities()
-                )
-                for jumps in self._function_jumps(s):
-                    own |= jumps.breaks
-                found |= own
-                inside |= bool(own) and s.region.is_interior
-        return found.distinct(box_of(self.domain)), inside
+        That is a discontinuity, or a peak too narrow to be sampled.
+        """
+        return self.memo(_find_breaks)[1]
 
     @property
     def function_jumps(self) -> tuple[FunctionJumps, ...]:
         """Jumps and kinks of the Python functions in equations and conditions, found by sampling."""
-        return tuple(dict.fromkeys(j for s in self.statements for j in self._function_jumps(s)))
+        return tuple(dict.fromkeys(j for s in self.statements for j in self.function_jumps_of(s)))
 
-    def _function_jumps(self, statement: Statement) -> tuple[FunctionJumps, ...]:
+    def function_jumps_of(self, statement: Statement) -> tuple[FunctionJumps, ...]:
         """Return those of one statement; they do not depend on the parameters."""
-        kept = self.symbolic_cache.setdefault("function jumps", {})
-        if statement.name not in kept:
-            location = statement.region, self.domain, statement.name
-            found = (find_function_jumps(function, *location) for function in statement.form.data)
-            kept[statement.name] = tuple(j for j in found if j is not None)
-        jumps: tuple[FunctionJumps, ...] = kept[statement.name]
-        return jumps
+        return self.symbolic_memo(_statement_jumps, statement, self.domain, key=statement.name)
 
-    def cached(self, name: str, make: Callable[[], T]) -> T:
-        """Return the result of ``make()``, computed once for these values of the parameters."""
-        if name not in self.value_cache:
-            check_deadline()
-            self.value_cache[name] = make()
-        found: T = self.value_cache[name]
-        return found
+    def memo(self, function: Callable[[Problem], T]) -> T:
+        """Return function(problem), computed once for these values of the parameters."""
+        return self.value_memo(function, self, key=())
 
     def delta_level(self, delta: DeltaSource) -> float:
         """Return the level x = c of a delta source on a plane at the values of the parameters."""
@@ -270,6 +255,34 @@ class Problem(ProblemAccessors):
         kind = "linear" if self.is_linear else "nonlinear"
         names = ", ".join(str(u) for u in self.unknowns)
         return f"<Problem: {kind}, {names}, on {self.domain!r}, {len(self.conditions)} condition(s)>"
+
+
+def _find_breaks(problem: Problem) -> tuple[Discontinuities, bool]:
+    """Return all discontinuities and narrow peaks, and whether an equation has some."""
+    found, inside, context = Discontinuities(), False, problem.switch_context()
+    candidates = problem.symbolic_memo(_narrow_candidates, problem, key=())
+    narrow = candidates.may_be_narrow(context)
+    for s in problem.statements:
+        if narrow or s.form.switches or s.form.deltas or s.form.data:
+            own = discontinuities_of(s.form, context) | (
+                narrow_planes(s.form, context) if narrow else Discontinuities()
+            )
+            for jumps in problem.function_jumps_of(s):
+                own |= jumps.breaks
+            found |= own
+            inside |= bool(own) and s.region.is_interior
+    return found.distinct(box_of(problem.domain)), inside
+
+
+def _narrow_candidates(problem: Problem) -> NarrowCandidates:
+    return NarrowCandidates.of([s.form for s in problem.statements], problem.switch_context())
+
+
+def _statement_jumps(statement: Statement, domain: Domain) -> tuple[FunctionJumps, ...]:
+    """Return the jumps of the Python functions of a statement."""
+    location = statement.region, domain, statement.name
+    found = (find_function_jumps(function, *location) for function in statement.form.data)
+    return tuple(j for j in found if j is not None)
 
 
 def _as_tuple(values: Any, argument: str) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from pibls.problem.conditions import Periodic
 from pibls.problem.forms.form import Form, PartialDerivative, SymbolTable
 from pibls.problem.forms.integral import integral, integral_terms
 from pibls.problem.regions.selection import Region, boundary_probes, region_of
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True)
@@ -53,47 +55,77 @@ def condition_statements(
         for c, label in zip(conditions, labels, strict=True)
     ]
     regions = [s[0][1] if s else region_of(c, domain) for c, s in zip(conditions, sums, strict=True)]
-    forms = [
-        _periodic_forms(c, symbols, interior, label)
-        if isinstance(c, Periodic)
-        else [form for form, _ in s]
-        or [_without_deltas(symbols.equation_form(c.residual(symbols.coordinates), label))]
-        for c, s, label in zip(conditions, sums, labels, strict=True)
+    rows = zip(conditions, labels, regions, sums, strict=True)
+    drafts = [
+        _Draft(c, label, region, tuple(terms), tuple(_forms(c, terms, symbols, interior, label)))
+        for c, label, region, terms in rows
     ]
-    subjects = [{derivative.unknown for f in fs for derivative in f.derivatives} for fs in forms]
-    out = []
-    for i, (condition, label) in enumerate(zip(conditions, labels, strict=True)):
-        region: Region = regions[i]
-        if not subjects[i]:
+    return [statement for draft in drafts for statement in draft.statements(drafts, domain)]
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A condition with its forms, before the boundary is divided among the conditions with ``on=None``."""
+
+    condition: Any
+    label: str
+    region: Region
+    integrals: tuple[tuple[Form, Region], ...]
+    """The terms of a condition with integrals and their regions, else empty."""
+    forms: tuple[Form, ...]
+
+    @cached_property
+    def unknowns(self) -> set[int]:
+        """The indices of the unknowns in the condition."""
+        return {derivative.unknown for form in self.forms for derivative in form.derivatives}
+
+    @property
+    def is_on_named_boundary(self) -> bool:
+        """Whether the condition names a part of the boundary."""
+        return self.region.is_boundary and (self.region.sites == 2 or self.condition.on is not None)
+
+    def statements(self, drafts: list[_Draft], domain: Domain) -> list[Statement]:
+        """Return the statements on the part of the boundary that the other conditions leave."""
+        if not self.unknowns:
             raise ProblemError(
-                label,
+                self.label,
                 expected="an unknown in the condition",
-                got=condition.label,
+                got=self.condition.label,
                 remedy="A condition must contain an unknown of the equations.",
             )
-        if condition.on is None and region.sites == 1 and region.is_boundary:
-            taken = tuple(
-                r
-                for j, r in enumerate(regions)
-                if subjects[i] & subjects[j]
-                and r.is_boundary
-                and (r.sites == 2 or conditions[j].on is not None)
+        region = self.region
+        if self.condition.on is None and region.sites == 1 and region.is_boundary:
+            others = (d for d in drafts if self.unknowns & d.unknowns and d.is_on_named_boundary)
+            region = _remaining(region, tuple(d.region for d in others), domain, self.label)
+        if self.integrals:
+            return [Statement(_without_deltas(form), where) for form, where in self.integrals]
+        self._check_normal(region)
+        return [Statement(form, region) for form in self.forms]
+
+    def _check_normal(self, region: Region) -> None:
+        if any(form.needs_normal for form in self.forms) and not region.has_normal:
+            raise ProblemError(
+                f"{self.label}: on",
+                expected="a place on one side of the boundary, where the normal is defined",
+                got=self.condition.on,
+                remedy="Write the derivative explicitly with Condition(u.diff(x) - value, on=…).",
+                in_file='Write the derivative explicitly: equation = "u_x = 0".',
             )
-            region = _remaining(region, taken, domain, label)
-        if sums[i]:
-            out += [Statement(_without_deltas(form), where) for form, where in sums[i]]
-            continue
-        for form in forms[i]:
-            if form.needs_normal and not region.has_normal:
-                raise ProblemError(
-                    f"{label}: on",
-                    expected="a place on one side of the boundary, where the normal is defined",
-                    got=condition.on,
-                    remedy="Write the derivative explicitly with Condition(u.diff(x) - value, on=…).",
-                    in_file='Write the derivative explicitly: equation = "u_x = 0".',
-                )
-            out.append(Statement(form, region))
-    return out
+
+
+def _forms(
+    condition: Any,
+    integrals: Sequence[tuple[Form, Region]],
+    symbols: SymbolTable,
+    interior: tuple[Form, ...],
+    label: str,
+) -> list[Form]:
+    """Return the forms of a condition: several if it is periodic or has integrals."""
+    if isinstance(condition, Periodic):
+        return _periodic_forms(condition, symbols, interior, label)
+    if integrals:
+        return [form for form, _ in integrals]
+    return [_without_deltas(symbols.equation_form(condition.residual(symbols.coordinates), label))]
 
 
 def _remaining(region: Region, taken: tuple[Region, ...], domain: Domain, label: str) -> Region:

@@ -1,4 +1,8 @@
-r"""Ridge regression with a broad basis: y ≈ ȳ + [Z | H] W_out, min ‖[Z | H] W - (y - ȳ)‖² + λ²‖W‖²."""
+r"""Ridge regression with a broad basis, y ≈ ȳ + A W with A = [Z | H].
+
+The weights minimize ‖A W - (y - ȳ)‖² + Σⱼ λⱼ²Wⱼ², λⱼ = α‖aⱼ‖ for the columns aⱼ of A. Samples and nodes can
+be added later, by an update of the QR factors.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.basis import Broad, BroadBasis, GrownBroad, added_nodes
 from pibls.errors import ProblemError
 from pibls.linalg.updated_qr import UpdatedQR
 
 try:
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+    from sklearn.exceptions import NotFittedError
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as reason:  # pragma: no cover - the package is there where the tests run
@@ -38,7 +43,8 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
     whiten, sparse
         Orthonormal enhancement weights; sparse-autoencoder refinement of the feature weights.
     alpha
-        λ, relative to the norm of each column of [Z | H]; 1e-8 is close to ordinary least squares.
+        α = λⱼ/‖aⱼ‖, the ridge relative to the norm of each column of [Z | H]; 1e-8 is close to ordinary least
+        squares.
     random_state
         A seed, a `numpy.random.RandomState`, or None.
 
@@ -68,7 +74,7 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
     _factors: UpdatedQR
     _inputs: Array
     _targets: Array
-    _order: Numbers
+    _order: Indices
 
     def __init__(
         self,
@@ -136,7 +142,9 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add data: the nodes, the input range and the intercept do not change, the factors are updated."""
-        if not hasattr(self, "_factors"):
+        try:
+            check_is_fitted(self, "W_out_")
+        except NotFittedError:
             return self.fit(X, y)
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=False)
         y = np.asarray(y, dtype=float)

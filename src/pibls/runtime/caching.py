@@ -1,4 +1,4 @@
-"""Cached property without a lock.
+"""Cached property without a lock, and results of functions that are computed once.
 
 `functools.cached_property` of Python 3.11 holds one lock per property of a class while it computes the value.
 A thread that waits for the workers of an engine under that lock deadlocks with a worker thread of the same
@@ -7,7 +7,39 @@ process that needs the same property of another object.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pibls.runtime.deadline import check_deadline
+
+T = TypeVar("T")
+
+
+class Memo:
+    """Results of functions, each computed once; the function and its hashable arguments are the key.
+
+    The deadline is checked before a computation; one that was not started is not stored.
+
+    >>> memo = Memo()
+    >>> memo(pow, 2, 10), memo(pow, 2, 10), len(memo)
+    (1024, 1024, 1)
+    """
+
+    def __init__(self) -> None:
+        self._results: dict[tuple[Hashable, ...], Any] = {}
+
+    def __call__(self, function: Callable[..., T], *arguments: Any, key: Hashable = None) -> T:
+        """Return function(*arguments); ``key`` replaces the arguments as the key."""
+        entry = (function, arguments if key is None else key)
+        if entry not in self._results:
+            check_deadline()
+            self._results[entry] = function(*arguments)
+        found: T = self._results[entry]
+        return found
+
+    def __len__(self) -> int:
+        return len(self._results)
+
 
 if TYPE_CHECKING:
     from functools import cached_property as cached_property

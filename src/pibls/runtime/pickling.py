@@ -83,12 +83,14 @@ def portable(value: Any) -> Any:
 
 
 class _Portable:
+    """Wrapper of a callable that is pickled, and unpickles as the callable."""
+
     def __init__(self, function: Any) -> None:
         self.function = function
 
     def __reduce__(self) -> tuple[Any, ...]:
         if _is_importable(self.function):
-            return _itself, (self.function,)
+            return _identity, (self.function,)
         return _unpacked, (_packed(self.function),)
 
 
@@ -105,7 +107,8 @@ def _is_importable(function: Any) -> bool:
     return True
 
 
-def _itself(function: Any) -> Any:
+def _identity(function: Any) -> Any:
+    """Return the argument: a callable that pickle stores by reference is unpickled as it is."""
     return function
 
 

@@ -12,7 +12,7 @@ from pibls.arrays import Array, Mask, floats
 from pibls.errors import ProblemError
 from pibls.geometry import Domain, box_of
 from pibls.problem import within
-from pibls.sampling.field import SampledField
+from pibls.sampling.sampled_field import SampledField
 
 _DEFAULT_SIZES = {1: 201, 2: 101, 3: 41, 4: 21}
 _DEFAULT_SIZE_HIGH_DIMENSION = 11  # points per coordinate for more than four coordinates

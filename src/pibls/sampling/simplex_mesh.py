@@ -107,7 +107,7 @@ def _cut_simplices(crossed: _Index, inside: Mask, crossing_index: _CrossingIndex
     """Return the simplices that fill the inner parts of crossed simplices, and the facets of the cut."""
     k = crossed.shape[1] - 1
     cells, facets = [np.empty((0, k + 1), dtype=np.intp)], [np.empty((0, k), dtype=np.intp)]
-    # Inner corners first, then outer ones, each in the order of their indices: neighbors then divide a
+    # Inner corners first, then outer ones, each in the order of their indices: neighbours then divide a
     # common side in the same way.
     order = np.lexsort((crossed, ~inside[crossed]), axis=1)
     crossed = np.take_along_axis(crossed, order, axis=1)

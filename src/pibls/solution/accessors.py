@@ -101,7 +101,8 @@ class SolutionAccessors:
         ----------
         what
             Unknowns (themselves or by name) or SymPy expressions of them, one panel each; all unknowns by
-            default.
+            default. Those of a system of ordinary differential equations share one panel if they have
+            the same unit and comparable sizes.
         kind
             "curve", "map", "surface" or "snapshots" (curves at several times); with ``vector``, "quiver",
             "stream" or "deformed" (the displaced body). By default it is chosen by the number of free
@@ -267,7 +268,7 @@ class SolutionAccessors:
         )
 
     def to_xarray(self, /, *what: Any, units: Mapping[Any, str] | None = None, **grid: Any) -> Any:
-        """Return an xarray Dataset with one variable per unknown and one dimension per coordinate.
+        """Return an xarray Dataset with one variable per requested field, one dimension per coordinate.
 
         Parameters
         ----------
@@ -304,9 +305,9 @@ class SolutionAccessors:
     ) -> Path:
         """Write a file for ParaView and other programs that read VTK's XML formats.
 
-        A box is written as a regular grid (.vti), any other shape as a mesh fitted to its boundary (.vtu).
-        For an evolution one such file is written for each time, and a .pvd file that lists them, which is
-        the one to open.
+        A box is written as a uniform grid (.vti), or as the cells of a nonuniform grid (.vtu); any other
+        shape as a mesh fitted to its boundary (.vtu). For an evolution one such file is written for each
+        time, and a .pvd file that lists them, which is the one to open.
 
         Parameters
         ----------

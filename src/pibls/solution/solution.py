@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from pibls.adaptive.validation.estimate import ErrorEstimate, KnownEstimate, Norms
-from pibls.analysis.corners.compatibility import incompatible_conditions
-from pibls.analysis.coverage import missing_initial_conditions, overridden_conditions, uncovered_boundary
 from pibls.arrays import Array, floats
 from pibls.basis import BroadWeights, broad_weights
 from pibls.errors import ProblemError
@@ -23,17 +21,11 @@ from pibls.problem.forms.integral import integral
 from pibls.runtime.caching import cached_property
 from pibls.runtime.pickling import portable, state_of
 from pibls.solution.accessors import SolutionAccessors
+from pibls.solution.explanation import SLOW_STATUSES, explain
 from pibls.spaces import Space
-from pibls.status import AS_ESTIMATED, Status
+from pibls.status import Status
 
-_MAX_LISTED = 3  # corners, jumps or layers listed in a message
 _SAMPLE_POINTS = 256  # at which max|u| is evaluated for a message
-_MAX_CONSISTENT_RESIDUAL = 1e-6  # relative; NO_SOLUTION below it means that the solution is unbounded
-_UNBOUNDED_MESSAGE = (
-    "No solution: the function with the smallest residual grows without bounds, so the equations and "
-    "conditions contradict each other. Examples are a source in a closed box and a load at a resonance."
-)
-_SLOW_STATUSES = (Status.NODE_LIMIT, Status.SLOW_CONVERGENCE, Status.TIME_LIMIT, Status.NO_SOLUTION)
 
 
 @dataclass(frozen=True)
@@ -80,87 +72,9 @@ class Solution(SolutionAccessors):
     @property
     def explanation(self) -> str:
         """The status as a sentence, followed by possible causes and by what is known of the solution."""
-        text = self.status.value
-        if self.status is Status.NO_SOLUTION and self._max_residual < _MAX_CONSISTENT_RESIDUAL:
-            text = _UNBOUNDED_MESSAGE
-        elif AS_ESTIMATED in text and not math.isfinite(self.error.max):
-            text = text.replace(
-                AS_ESTIMATED,
-                "No error bound is known for the solution returned: start with an easier problem.",
-            )
-        if "engine" in self.notes:
-            text += f" The engine was lost: {self.notes['engine']}"
-        uncovered_parts = uncovered_boundary(self.problem) if self.status is Status.UNDETERMINED else ()
-        min_difference = self.tol * max(self._magnitudes.values()) if self.status in _SLOW_STATUSES else 0.0
-        corners = (
-            incompatible_conditions(self.problem, min_difference) if self.status in _SLOW_STATUSES else ()
-        )
-        if uncovered_parts:
-            text += f" No condition is given where {', '.join(uncovered_parts)}."
-        if self.status is Status.UNDETERMINED and (left := overridden_conditions(self.problem)):
-            text += (
-                " A condition without on= does not apply where another condition on the same unknown has "
-                f"an on=: {'; '.join(left)}."
-            )
-        statements = [(s.region, s.form.derivatives) for s in self.problem.statements]
-        if self.status is Status.UNDETERMINED and (
-            missing := missing_initial_conditions(self.problem.domain, statements)
-        ):
-            time = self.problem.coordinates[-1]
-            rates = [str(self.problem.unknowns[k].diff(time, j)) for k, j in missing]
-            text += f" The initial value of {', '.join(rates)} is not given."
-        if self.status is Status.UNSTABLE:
-            text += (
-                " Perturbations with a wavelength of a tenth of the width grow by a factor of "
-                f"1e{self.notes['growth']:.0f}."
-            )
-        if self.status is Status.NO_SOLUTION and "told" in self.notes:
-            violated = ", ".join(f"{name} by {miss:.1e}" for name, miss in self.notes["told"].items())
-            text = (
-                "No solution: conditions may contradict each other. Some are redundant, because the equation "
-                "and the other conditions already determine these values, and the solution without them "
-                f"violates {violated}. Remove them, or impose them where no condition is given."
-            )
-        if "imbalance" in self.notes:
-            name, sources, through = self.notes["imbalance"]
-            text = (
-                f"No solution: in {name} the sources add up to {sources:.6g} over the domain, but the "
-                f"boundary conditions prescribe a flux of {through:.6g}; the two must be equal. Change one "
-                "of them, or prescribe values on a part of the boundary."
-            )
-        if "stopped" in self.notes:
-            until, why = self.notes["stopped"]
-            text += f" It ends at {until:.6g}: {why}."
-        for name, coordinate, levels in self.notes.get("function_jumps", ()):
-            shown = ", ".join(f"{x:.6g}" for x in levels[:_MAX_LISTED])
-            more = f" and {len(levels) - _MAX_LISTED} other places" if len(levels) > _MAX_LISTED else ""
-            text += (
-                f" The Python function {name} jumps at {coordinate} = {shown}{more}, as its samples show; "
-                "breaks= or a Piecewise is faster, and safer if there may be more jumps between the samples."
-            )
-        if "promised" in self.notes:
-            text += (
-                " The initial data are not smooth, or not compatible with the boundary conditions: the "
-                f"estimate holds for all times from {self.notes['promised']:.3g} on; error.over_time() "
-                "includes the earlier times."
-            )
-        if self.status is Status.INCOMPATIBLE_DATA and "promised" not in self.notes:
-            text += " error.max covers all times, including those close to the start."
-        later = [layer for layer in self.notes.get("layers", ()) if layer[1] != self.notes.get("promised")]
-        if later:
-            spans = ", ".join(f"{b - a:.2g} after {a:.6g}" for a, b in later[:_MAX_LISTED])
-            text += (
-                " Data that change abruptly are incompatible with the solution before the change: the "
-                f"estimate excludes times until {spans}{' and others' if len(later) > _MAX_LISTED else ''}; "
-                "error.over_time() includes them."
-            )
-        if self.notes.get("lost") is not None:
-            text += f" No digit is correct after {self.notes['lost']:.6g}."
-        if corners:
-            more = f"; and {len(corners) - _MAX_LISTED} more" if len(corners) > _MAX_LISTED else ""
-            named = "; ".join(corners[:_MAX_LISTED])
-            text += f" The solution is singular at corners, which slows convergence: {named}{more}."
-        return text
+        is_slow = self.status in SLOW_STATUSES
+        min_difference = self.tol * max(self._magnitudes.values()) if is_slow else 0.0
+        return explain(self, self._max_residual, min_difference)
 
     @property
     def message(self) -> str:
@@ -288,12 +202,12 @@ class Solution(SolutionAccessors):
         with nesting_guard("expression"):
             compiled = _compiled(self.problem.symbol_table(), checked_expression(expression))
         residual = compiled.at(tuple(self.problem.parameters.values())).restricted_to(self.problem.domain)
-        jets: tuple[PartialDerivative, ...] = (*residual.linear, *residual.nonlinear)
+        derivatives: tuple[PartialDerivative, ...] = (*residual.linear, *residual.nonlinear)
         inside = within(self.problem.domain, X)
         out = np.full(len(X), np.nan)
         X = X[inside]
         normals = np.zeros_like(X)
-        values = self.space.values((X,), jets, self.coefficients)
+        values = self.space.values((X,), derivatives, self.coefficients)
         data = residual.data_function_values(X)
         k = len(residual.linear)
         a = residual.coefficients(X, normals, data)
@@ -328,18 +242,7 @@ class Solution(SolutionAccessors):
                 got=f"{len(coordinates)}",
                 remedy="Give one array or number per coordinate.",
             )
-        try:
-            if any(c is None for c in coordinates):
-                raise TypeError("None")
-            arrays = np.broadcast_arrays(*(floats(c) for c in coordinates))
-        except (TypeError, ValueError) as reason:
-            raise ProblemError(
-                call,
-                expected="numbers or arrays that broadcast against each other",
-                got=str(reason),
-                remedy="Use numpy.meshgrid for a grid of points.",
-            ) from None
-        return np.column_stack([a.ravel() for a in arrays]), arrays[0].shape
+        return _point_rows(coordinates, call)
 
     def summary(self) -> str:
         """Return a few lines of text: problem, size, status, estimated error and residuals."""
@@ -399,3 +302,19 @@ def _compiled(language: SymbolTable, expression: Any) -> Residual:
     if form.deltas:
         raise ProblemError("expression", expected="finite values", got="DiracDelta", remedy="Leave it out.")
     return compile_form(form, Interior())
+
+
+def _point_rows(coordinates: tuple[Any, ...], call: str) -> tuple[Array, tuple[int, ...]]:
+    """Return the points of coordinate arrays that broadcast, (n, d), and the common shape."""
+    try:
+        if any(c is None for c in coordinates):
+            raise TypeError("None")
+        arrays = np.broadcast_arrays(*(floats(c) for c in coordinates))
+    except (TypeError, ValueError) as reason:
+        raise ProblemError(
+            call,
+            expected="numbers or arrays that broadcast against each other",
+            got=str(reason),
+            remedy="Use numpy.meshgrid for a grid of points.",
+        ) from None
+    return np.column_stack([a.ravel() for a in arrays]), arrays[0].shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pibls.errors import ConvergenceWarning, ProblemError
 
@@ -153,6 +153,13 @@ def solve_again(problem: Problem, solution: Solution) -> Solution:
         return solve(problem, tol=solution.tol, seed=solution.seed, method=method, **kept)
 
 
+def _is_instance_with(value: Any, *alternatives: tuple[str, ...]) -> bool:
+    """Whether a value is an object, not a class, with all members of one of the alternatives."""
+    return not isinstance(value, type) and any(
+        all(hasattr(value, name) for name in names) for names in alternatives
+    )
+
+
 def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
     from pibls.problem import Problem
 
@@ -163,27 +170,21 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
             got=repr(problem),
             remedy="Write Problem(domain, equations, conditions).",
         )
-    if basis is not None and (
-        isinstance(basis, type)
-        or not hasattr(basis, "size")
-        or not (hasattr(basis, "draw") or hasattr(basis, "space"))
-    ):
+    if basis is not None and not _is_instance_with(basis, ("size", "draw"), ("size", "space")):
         raise ProblemError(
             "basis",
             expected="Broad(…), Waves(…), Decomposed(…) or an object with size and draw(box, rng)",
             got=repr(basis),
             remedy="Write basis=Broad(10, 10, 4, 10, scale=3.9).",
         )
-    if points is not None and (
-        isinstance(points, type) or not (hasattr(points, "interior") and hasattr(points, "rule"))
-    ):
+    if points is not None and not _is_instance_with(points, ("interior", "rule")):
         raise ProblemError(
             "points",
             expected="Points(interior, boundary, initial)",
             got=repr(points),
             remedy="Write points=Points(400, 80).",
         )
-    if method is not None and (isinstance(method, (str, type)) or not hasattr(method, "solve")):
+    if method is not None and not _is_instance_with(method, ("solve",)):
         raise ProblemError(
             "method",
             expected="LeastSquares(), GaussNewton(), NLSQPerturb(), TrustRegion() or an object with "
@@ -215,4 +216,4 @@ def _is_real(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    return not isinstance(value, bool) and hasattr(value, "__index__")
+    return not isinstance(value, bool) and isinstance(value, SupportsIndex)

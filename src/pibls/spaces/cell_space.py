@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.basis.polynomials.product import CellProducts
 from pibls.problem import PartialDerivative
 from pibls.runtime.caching import cached_property
@@ -72,7 +72,7 @@ class CellSpace(LocatedSpace, ConcatenatedSpace):
             where, lambda cell, rows: self._part_values(cell, X[rows], derivatives, w), len(derivatives)
         )
 
-    def _holding(self, X: Array, w: Array) -> Numbers:
+    def _holding(self, X: Array, w: Array) -> Indices:
         """Return the cell of each point; for a point on a face of an empty cell, a nonempty neighbour.
 
         A cell outside the domain has no rows, and its coefficients are all zero.

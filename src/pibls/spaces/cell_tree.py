@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.runtime.caching import cached_property
 
 Side = tuple[tuple[float, float], ...]
@@ -140,12 +140,12 @@ class CellTree:
         box = tuple((low, high) if i == axis else side for i, side in enumerate(self.box))
         return CellTree(box, self.root)
 
-    def locate(self, X: Array) -> Numbers:
+    def locate(self, X: Array) -> Indices:
         """Return the cell of each point; a point on a face belongs to the upper cell."""
         out = np.zeros(len(X), dtype=np.intp)
         count = 0
 
-        def visit(node: Node, rows: Numbers) -> None:
+        def visit(node: Node, rows: Indices) -> None:
             nonlocal count
             if node is None:
                 out[rows] = count

@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.checks import check_integer
-from pibls.basis.protocol import BasisSpec
+from pibls.basis.protocol import BasisSpec, is_basis_spec
 from pibls.errors import ProblemError
 from pibls.spaces.cell_space import CellSpace
 from pibls.spaces.cell_tree import CellTree
@@ -38,7 +38,7 @@ class Decomposed:
         object.__setattr__(self, "cells", cells)
         for count in cells:
             check_integer(count, "Decomposed(cells)", least=1)
-        if not (hasattr(self.local, "draw") and hasattr(self.local, "size")):
+        if not is_basis_spec(self.local):
             raise ProblemError(
                 "Decomposed(local)",
                 expected="a basis for each cell",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.basis import BasisSpec
 from pibls.problem import PartialDerivative
 from pibls.runtime.caching import cached_property
@@ -97,7 +97,7 @@ class LocatedSpace(Space):
         """∂^α u_k at points (n, d) for each derivative, (number of derivatives, n)."""
 
 
-def evaluate_by_part(where: Numbers, values: Callable[[int, Numbers], Array], derivatives: int) -> Array:
+def evaluate_by_part(where: Indices, values: Callable[[int, Indices], Array], derivatives: int) -> Array:
     """Return values (derivatives, n), evaluated part by part at the points ``where`` assigns to it."""
     out = np.empty((derivatives, len(where)))
     order = np.argsort(where, kind="stable")
@@ -113,7 +113,7 @@ class ConcatenatedSpace(Space):
     parts: tuple[Space, ...]
 
     @cached_property
-    def starts(self) -> Numbers:
+    def starts(self) -> Indices:
         """First coefficient of each part, and the total number."""
         return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
 
@@ -152,6 +152,7 @@ class RepeatedUnknowns(Space):
         return self.space.values(sites, own, w)
 
 
+@runtime_checkable
 class SpaceSpec(Protocol):
     """Hyperparameters of a space that is more than one basis for all unknowns."""
 

@@ -19,13 +19,13 @@ from pibls.spaces.single_domain import SingleDomainSpace
 _TAIL_START = 0.75  # the tail begins at this fraction of the resolved degree …
 _DEGREES_ABOVE = 4  # … and ends so many degrees above it
 _MIDDLE = (0.35, 0.5)  # range of degrees, as fractions, with which the highest are compared
-_RANK = 0.8  # fraction of independent functions at the scale of the scale-width rule
+_INDEPENDENT_FRACTION = 0.8  # fraction of the random features that are numerically independent
 
 
 def resolved_degree(nodes: int, d: int) -> int:
     """Return the total degree of as many polynomials in d variables as there are independent functions."""
     degree = 0
-    while comb(degree + 1 + d, d) <= _RANK * nodes:
+    while comb(degree + 1 + d, d) <= _INDEPENDENT_FRACTION * nodes:
         degree += 1
     return degree
 
@@ -67,8 +67,8 @@ def spectral_tails(part: SingleDomainSpace, w: Array, box: Array, unknowns: int)
     return _largest(c, ceil(_TAIL_START * degree), c.shape[1]), sizes
 
 
-def high_degree_residual(part: SingleDomainSpace, w: Array, box: Array, unknowns: int, S: Array) -> Array:
-    """Return max|u - p| (unknowns,) at points S (n, d) in [-1, 1]^d, p the best fit of lower degree.
+def high_degree_remainder(part: SingleDomainSpace, w: Array, box: Array, unknowns: int, S: Array) -> Array:
+    """Return max|u - p| (unknowns,) at points S (n, d) in [-1, 1]^d, p the polynomial fit of lower degree.
 
     For cells that the boundary cuts: outside the domain the functions are arbitrary, and coefficients over
     the whole cell depend on them.

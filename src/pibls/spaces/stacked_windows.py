@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.basis.polynomials.chebyshev import as_common_chebyshev, chebyshev_values, derivative_matrix
 from pibls.problem import PartialDerivative
 from pibls.spaces.protocol import Space
@@ -40,7 +40,7 @@ class StackedWindows:
         halves = np.array([b.half[0] for b in own])
         return cls(centres, halves, own[0].size, unknowns)
 
-    def values(self, t: Array, windows: Numbers, derivatives: Sequence[PartialDerivative], w: Array) -> Array:
+    def values(self, t: Array, windows: Indices, derivatives: Sequence[PartialDerivative], w: Array) -> Array:
         """Return ∂^α u_k (derivatives, n) at times t in the given windows."""
         half = self.halves[windows]
         T = chebyshev_values((t - self.centres[windows]) / half, self.size)

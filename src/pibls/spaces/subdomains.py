@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.problem import PartialDerivative
 from pibls.spaces.protocol import LocatedSpace, Space, evaluate_by_part
 from pibls.spaces.single_domain import SingleDomainSpace
@@ -21,7 +21,7 @@ class SubdomainSpace(LocatedSpace):
 
     count: int
     combined: SingleDomainSpace
-    locate: Callable[[Array], Numbers] | None = field(default=None, compare=False, repr=False)
+    locate: Callable[[Array], Indices] | None = field(default=None, compare=False, repr=False)
 
     @property
     def unknowns(self) -> int:
@@ -46,7 +46,7 @@ class SubdomainSpace(LocatedSpace):
     def _evaluate(self, X: Array, derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
         assert self.locate is not None
 
-        def of_subdomain(subdomain: int, rows: Numbers) -> Array:
+        def of_subdomain(subdomain: int, rows: Indices) -> Array:
             wanted = tuple(replace(j, unknown=subdomain * self.unknowns + j.unknown) for j in derivatives)
             return self.combined.values((X[rows],), wanted, w)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.basis.polynomials.product import CellProducts
 from pibls.problem import PartialDerivative
 from pibls.runtime.caching import cached_property
@@ -63,7 +63,7 @@ class TensorGridSpace(LocatedSpace):
         C = by_axis.reshape(-1, *split)
         return np.ascontiguousarray(C.transpose(0, *range(1, 2 * d, 2), *range(2, 2 * d + 1, 2)))
 
-    def locate(self, X: Array) -> Numbers:
+    def locate(self, X: Array) -> Indices:
         """Return the box of each point; a point on a face belongs to the upper box."""
         out = np.zeros(len(X), dtype=np.intp)
         for i, (edges, count) in enumerate(zip(self.edges, self.counts, strict=True)):

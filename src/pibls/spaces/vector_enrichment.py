@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.basis import (
     Basis,
     BasisSpec,
@@ -101,7 +101,7 @@ def coefficients_without_enrichment(space: SingleDomainSpace, w: Array) -> Array
     return np.concatenate([w[part][: b.size] for part, b in zip(space.slices, own, strict=True)])
 
 
-def coefficient_map(space: SingleDomainSpace, fields: Sequence[VectorFunctions], unknowns: int) -> Numbers:
+def coefficient_map(space: SingleDomainSpace, fields: Sequence[VectorFunctions], unknowns: int) -> Indices:
     """Return, for each coefficient of a space, the index of the independent coefficient it equals.
 
     Independent coefficients are those of the common functions, unknown by unknown, then those of the fields.

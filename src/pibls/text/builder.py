@@ -125,16 +125,21 @@ class Builder:
             return
         if magnitude > MAX_EXPONENT:
             raise _exponent_error(magnitude)
-        for factor in sp.Mul.make_args(base):
-            inner, outer = factor.as_base_exp()
-            if isinstance(inner, sp.Rational) and bits(inner) * magnitude > MAX_BITS:
-                raise LimitError(
-                    f"exact numbers of at most {MAX_BITS} bits",
-                    "a power with more bits",
-                    "Write a smaller exponent.",
-                )
-            if isinstance(outer, sp.Rational) and abs(float(outer)) * magnitude > MAX_EXPONENT:
-                raise _exponent_error(abs(float(outer)) * magnitude)
+        _check_factor_powers(base, magnitude)
+
+
+def _check_factor_powers(base: Any, exponent: float) -> None:
+    """Raise a LimitError if a number or a power in a product becomes too large."""
+    for factor in sp.Mul.make_args(base):
+        inner, outer = factor.as_base_exp()
+        if isinstance(inner, sp.Rational) and bits(inner) * exponent > MAX_BITS:
+            raise LimitError(
+                f"exact numbers of at most {MAX_BITS} bits",
+                "a power with more bits",
+                "Write a smaller exponent.",
+            )
+        if isinstance(outer, sp.Rational) and abs(float(outer)) * exponent > MAX_EXPONENT:
+            raise _exponent_error(abs(float(outer)) * exponent)
 
 
 def _accumulate(sums: dict[Any, Fraction], key: Any, number: Any) -> None:

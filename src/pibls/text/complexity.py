@@ -80,8 +80,7 @@ class ComplexityMeter:
                 f"{size} nodes and depth {height}",
                 "Simplify it.",
             )
-        if e.is_Pow and parts[0].value is None and abs(parts[1].value or 0.0) > MAX_EXPONENT:
-            raise LimitError(f"exponents of at most {MAX_EXPONENT}", f"{parts[1].value:g}", "Rescale it.")
+        _check_exponent(e, parts)
         if not isinstance(e, sp.Expr):
             return Complexity(size, height, 1.0)
         if e.is_number:
@@ -89,12 +88,7 @@ class ComplexityMeter:
             _check_value(e, value)
             return Complexity(size, height, abs(value), value)
         has_unknown, terms = any(p.has_unknown for p in parts), _terms(e, parts)
-        if has_unknown and terms > MAX_TERMS:
-            raise LimitError(
-                f"at most {MAX_TERMS} terms in the unknowns after expansion",
-                f"{terms}",
-                "Write lower powers of shorter sums.",
-            )
+        _check_terms(terms if has_unknown else 0)
         return Complexity(size, height, _bound(e, parts), None, terms, has_unknown)
 
 
@@ -148,29 +142,46 @@ def _check_value(e: Any, value: float) -> None:
         )
 
 
+def _check_terms(terms: float) -> None:
+    """Raise a LimitError for too many terms in the unknowns."""
+    if terms > MAX_TERMS:
+        raise LimitError(
+            f"at most {MAX_TERMS} terms in the unknowns after expansion",
+            f"{terms}",
+            "Write lower powers of shorter sums.",
+        )
+
+
+def _check_exponent(e: Any, parts: list[Complexity]) -> None:
+    """Raise a LimitError for a variable with a large exponent."""
+    if e.is_Pow and parts[0].value is None and abs(parts[1].value or 0.0) > MAX_EXPONENT:
+        raise LimitError(f"exponents of at most {MAX_EXPONENT}", f"{parts[1].value:g}", "Rescale it.")
+
+
 def _value(e: Any, parts: list[float | None]) -> float:
     """Return the value of a constant from those of its operands; NaN if not real, inf on overflow."""
-    values = [math.nan if p is None else p for p in parts]
     try:
-        if not values:
-            return _number(e)
-        if e.is_Add:
-            return math.fsum(values)
-        if e.is_Mul:
-            return math.prod(values)
-        if e.is_Pow:
-            return math.pow(*values)
-        if e.func in NUMERIC_FUNCTIONS:
-            return float(NUMERIC_FUNCTIONS[e.func](*values))
-        if any(not math.isfinite(v) for v in values):  # includes conditions among the arguments
-            return math.nan if not isinstance(e, sp.Piecewise) else 1.0
-        return float(e.evalf(15))
-    except OverflowError:
-        return math.inf
-    except ZeroDivisionError:
+        return _evaluated(e, [math.nan if p is None else p for p in parts])
+    except (OverflowError, ZeroDivisionError):
         return math.inf
     except (ValueError, TypeError):
         return math.nan
+
+
+def _evaluated(e: Any, values: list[float]) -> float:
+    if not values:
+        return _number(e)
+    if e.is_Add:
+        return math.fsum(values)
+    if e.is_Mul:
+        return math.prod(values)
+    if e.is_Pow:
+        return math.pow(*values)
+    if e.func in NUMERIC_FUNCTIONS:
+        return float(NUMERIC_FUNCTIONS[e.func](*values))
+    if any(not math.isfinite(v) for v in values):  # includes conditions among the arguments
+        return math.nan if not isinstance(e, sp.Piecewise) else 1.0
+    return float(e.evalf(15))
 
 
 def _number(e: Any) -> float:

@@ -101,6 +101,11 @@ class _Parser:
         if sign in ("+", "-") and level <= _SUM:
             terms, signs = self._operands(left, ("+", "-"), _PRODUCT)
             return Sum(terms, (False, *(s == "-" for s in signs)), left.at)
+        return self._logical_infix(left, level)
+
+    def _logical_infix(self, left: Node, level: int) -> Node | None:
+        """Parse a comparison, "and" or "or" after ``left``; else return None."""
+        sign, at = self._peek().text, self._peek().at
         if sign in _COMPARISONS and level <= _COMPARE:
             sides, signs = self._operands(left, _COMPARISONS, _SUM)
             return Comparison(sides, tuple("=" if s == "==" else s for s in signs), at)

@@ -25,7 +25,7 @@ from pibls.spaces import (
     coefficients_without_enrichment,
     without_enrichment,
 )
-from pibls.spaces.spectral_tail import decay_rates, high_degree_residual, resolved_degree, spectral_tails
+from pibls.spaces.spectral_tail import decay_rates, high_degree_remainder, resolved_degree, spectral_tails
 
 
 def cell_space_of(found: Candidate) -> CellSpace:
@@ -102,7 +102,7 @@ def cell_tails(frames: ClippedCells, part: SingleDomainSpace, w: Array, box: Arr
     if places is None:
         return found
     most = found.max(axis=1, keepdims=True)
-    left = high_degree_residual(part, w, box, unknowns, places)[:, None]
+    left = high_degree_remainder(part, w, box, unknowns, places)[:, None]
     return np.where(most > 0, found * np.minimum(left / np.where(most > 0, most, 1.0), 1.0), 0.0)
 
 
@@ -162,7 +162,7 @@ def _equation_scale(
     values = space.values((X,), r.nonlinear, w)
     weights = np.concatenate([r.coefficients(X, normals, data), r.partials(X, normals, data, values)])
     out = np.zeros(len(half))
-    for jet, c in zip((*r.linear, *r.nonlinear), weights, strict=True):
-        size = np.nan_to_num(np.abs(c)).reshape(-1, n).max(axis=1) * scales[jet.unknown]
-        out = np.maximum(out, size / np.prod(half ** np.array(jet.alpha), axis=1))
+    for derivative, c in zip((*r.linear, *r.nonlinear), weights, strict=True):
+        size = np.nan_to_num(np.abs(c)).reshape(-1, n).max(axis=1) * scales[derivative.unknown]
+        out = np.maximum(out, size / np.prod(half ** np.array(derivative.alpha), axis=1))
     return np.where(out > 0, out, np.inf)

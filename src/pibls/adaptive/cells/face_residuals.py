@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.adaptive.thresholds import FACE_RESIDUALS
-from pibls.arrays import Array, Mask, Numbers
+from pibls.arrays import Array, Indices, Mask
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class FaceResiduals:
 
     max_residual: Array
     points: Array
-    neighbours: Numbers
+    neighbours: Indices
 
     def max_of_neighbours(self, values: Array) -> Array:
         """Return the largest value of the neighbours of each cell."""

@@ -1,5 +1,7 @@
 r"""hp-selection: trees of cells with a number of functions per cell, and the choice between h and p.
 
+The number of functions of a cell is given by its size level, an index into the list `CELL_NODES`.
+
 Halving a cell multiplies the coefficient of degree n by about 2⁻ⁿ, and makes 2ᵃ cells along a axes. More
 functions extend the spectrum at its present rate of decay: cheap where the solution is smooth or oscillates,
 useless where the cell resolves nothing yet.
@@ -23,11 +25,11 @@ from pibls.spaces import CellSpace, CellTree, Node
 from pibls.spaces.spectral_tail import resolved_degree
 
 CELL_NODES = {1: (24, 32), 2: (64, 128, 256, 400, 700), 3: (160, 250, 500, 1000)}
-"""Numbers of functions that a cell may have, by dimension; a level is an index into these."""
+"""Numbers of functions that a cell may have, by dimension; a size level is an index into these."""
 
 
-def initial_level(tol: float) -> int:
-    """Return the first level for a tolerance."""
+def initial_size_level(tol: float) -> int:
+    """Return the size level of the first cells for a tolerance."""
     return int(tol < DEFAULT.tight_tol)
 
 
@@ -45,12 +47,13 @@ def resolved_wavelengths(nodes: int, d: int, tol: float) -> float:
 
 
 def wave_grid(waves: Array, tol: float, most: float) -> tuple[int, tuple[int, ...]] | None:
-    """Return the level and the grid of cells that resolve waves with the least work.
+    """Return the size level and the grid of cells that resolve waves with the least work.
 
-    ``most`` limits the functions of all cells together.
+    ``waves`` holds the number of wavelengths along each axis; ``most`` limits the functions of all cells
+    together.
     """
     d, found = len(waves), []
-    for level in range(initial_level(tol), len(CELL_NODES[d])):
+    for level in range(initial_size_level(tol), len(CELL_NODES[d])):
         nodes = CELL_NODES[d][level]
         counts = tuple(max(math.ceil(n / resolved_wavelengths(nodes, d, tol)), 1) for n in waves)
         if math.prod(counts) * nodes <= most:
@@ -60,14 +63,14 @@ def wave_grid(waves: Array, tol: float, most: float) -> tuple[int, tuple[int, ..
 
 @dataclass(frozen=True)
 class SizedTree:
-    """A tree of cells with the level of each cell."""
+    """A tree of cells with the size level of each cell."""
 
     tree: CellTree
-    levels: tuple[int, ...]
+    size_levels: tuple[int, ...]
 
     @classmethod
-    def uniform(cls, tree: CellTree, level: int) -> SizedTree:
-        return cls(tree, (level,) * len(tree))
+    def uniform(cls, tree: CellTree, size_level: int) -> SizedTree:
+        return cls(tree, (size_level,) * len(tree))
 
     def __len__(self) -> int:
         return len(self.tree)
@@ -79,26 +82,26 @@ class SizedTree:
     @cached_property
     def nodes(self) -> tuple[int, ...]:
         """Number of functions of each cell."""
-        return tuple(CELL_NODES[self.dimension][level] for level in self.levels)
+        return tuple(CELL_NODES[self.dimension][level] for level in self.size_levels)
 
     @property
     def work(self) -> float:
         return sum(cell_work(n, self.dimension) for n in self.nodes)
 
     def cell_space(self, references: Mapping[int, ReferenceCell], unknowns: int, frames: Array) -> CellSpace:
-        """Return the space with the reference functions of its level in every clipped cell."""
-        pairs = zip(self.levels, frames, strict=True)
+        """Return the space with the reference functions of its size level in every clipped cell."""
+        pairs = zip(self.size_levels, frames, strict=True)
         return CellSpace(self.tree, tuple(references[level].on(box, unknowns) for level, box in pairs))
 
     def divided(self, division: Callable[[int, Array], Node]) -> SizedTree:
-        """Divide some cells; their parts keep the level."""
+        """Divide some cells; their parts keep the size level."""
         tree = self.tree.refine(division)
         where = self.tree.locate(tree.boxes.mean(axis=2))
-        return SizedTree(tree, tuple(self.levels[i] for i in where))
+        return SizedTree(tree, tuple(self.size_levels[i] for i in where))
 
     def with_more_functions(self, cells: set[int]) -> SizedTree:
-        """Raise the level of some cells."""
-        return SizedTree(self.tree, tuple(level + (i in cells) for i, level in enumerate(self.levels)))
+        """Raise the size level of some cells by one."""
+        return SizedTree(self.tree, tuple(level + (i in cells) for i, level in enumerate(self.size_levels)))
 
     def prefers_more_functions(
         self, cell: int, tails: Array, axes: list[int], fall: float, missing: float
@@ -108,7 +111,7 @@ class SizedTree:
         The spectrum ends with ``tails`` and decays by ``fall`` digits per degree; ``missing`` digits are
         required.
         """
-        d, level = self.dimension, self.levels[cell]
+        d, level = self.dimension, self.size_levels[cell]
         if level + 1 >= len(CELL_NODES[d]):
             return False
         now, then = CELL_NODES[d][level], CELL_NODES[d][level + 1]

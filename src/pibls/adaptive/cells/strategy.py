@@ -23,7 +23,13 @@ from pibls.adaptive.cells.error_indicators import (
     spectral_decay,
 )
 from pibls.adaptive.cells.face_residuals import FaceResiduals, share_at_corners
-from pibls.adaptive.cells.hp_selection import CELL_NODES, SizedTree, function_count, initial_level, wave_grid
+from pibls.adaptive.cells.hp_selection import (
+    CELL_NODES,
+    SizedTree,
+    function_count,
+    initial_size_level,
+    wave_grid,
+)
 from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system, integrals_are_divisible
 from pibls.adaptive.cost_model import cell_cost
 from pibls.adaptive.decay_rates import (
@@ -109,7 +115,7 @@ class CellStrategy(Strategy):
             # Space-time cells are the last resort for an evolution.
             first, each = (
                 CELLS.initial_cells[d] ** d,
-                CELL_NODES[d][initial_level(self.context.tol)] * self.context.compiled.unknowns,
+                CELL_NODES[d][initial_size_level(self.context.tol)] * self.context.compiled.unknowns,
             )
             if first * each > CELLS.columns_per_node * self.budget.max_nodes:
                 return None
@@ -154,55 +160,29 @@ class CellStrategy(Strategy):
         found, face_residuals = self._solve(1.0)
         indicator, axes = self._indicators(found, face_residuals)
         worst = float(indicator.max())
-        if self._last_result is not None and worst > 0:
-            self._digits_gained = math.log10(max(self._last_result[2], 1e-300) / worst)
-            self._per_halving = self._digits_gained / max(self._halvings, 1)
-        self._last_result = (self.sized_tree.work, found.work, worst)
-        self.residual_history.append(found.relative_residual)
-        if self.best is None or not self.error.checked:
-            self.best = self._with_filled_cells(found)
-        self.report(found, None, cells=len(self.tree))
-        self._last_comparison = None if self._previous is None else (found, face_residuals, self._previous)
+        self._record(found, face_residuals, worst)
         limit = context.thresholds.max_cell_tail * context.tol
-        if worst > CELLS.max_comparison_indicator * limit and not (
-            self._digits_gained < 0.05 and worst < 1e-9 and self._refinements > 3
-        ):
+        at_rounding_limit = self._digits_gained < 0.05 and worst < 1e-9 and self._refinements > 3
+        if worst > CELLS.max_comparison_indicator * limit and not at_rounding_limit:
             self.sized_tree, self._previous = self._refine(found, indicator, axes, limit), found.function
             return
         # The companion has finer cells where the indicator is largest: the error at a singular point is the
         # same in the same cells.
         refined_tree = self._refine_worst(found, indicator, axes)
         second, _ = self._solve(context.thresholds.companion_scale, found, refined_tree)
-        where = self._comparison_points(found)
-        error = compare(found.function, second.function, context.compiled.unknowns, where)
-        error = with_lower_bound(
-            error, condition_errors(context, found.residuals), context.rounding(found.magnitudes)
-        )
-        # The face residual of a singular cell is a part of the error in its corner.
-        face_errors = np.where(self._singular, CELLS.corner_error_factor, 1.0) * face_residuals.max_residual
-        error = with_lower_bound(error, float(face_errors.max()) * self.scales(found))
-        if self._previous is not None:
-            # The error at a singularity is the same in both; the change by the last refinement shows it.
-            expected_ratio = min(max(10.0**-self._digits_gained, CELLS.min_residual_fraction), 1.0)
-            change = compare(
-                found.function, self._previous, context.compiled.unknowns, where, 2.0 * expected_ratio
-            )
-            error = max(error, change, key=lambda e: e.max)
+        face_errors = self._face_errors(face_residuals)
+        error = self._estimate_error(found, second, face_errors)
         excess = self.relative_error(found, error)
         if excess > context.tol:
             error = self._with_summed_errors(found, face_errors, error)
         self._keep_if_better(self._with_filled_cells(found), error)
         self.report(found, excess, cells=len(self.tree))
         per_cell = cell_differences(found, second, self._comparison_points(found).all, self.scales(found))
-        shown = np.maximum(
-            context.thresholds.safety_factor * per_cell,
-            context.thresholds.condition_error_factor * face_errors,
-        )
-        self.notes["cell_errors"] = shown * float(self.scales(found).max())
+        self._note_cell_errors(found, per_cell, face_errors)
         if excess <= context.tol and found.relative_residual < context.thresholds.max_solution_residual:
             self.status = Status.TOLERANCE
             return
-        if worst <= limit and self._digits_gained < 0.05 and self._refinements > 3 and worst < 1e-9:
+        if worst <= limit and at_rounding_limit:
             self.status = Status.ROUNDING_LIMIT
             return
         # Refine towards the missing factor, and not everywhere: a division gains a digit or more.
@@ -217,6 +197,49 @@ class CellStrategy(Strategy):
         )
         self._previous = found.function
 
+    def _record(self, found: Candidate, face_residuals: FaceResiduals, worst: float) -> None:
+        """Record a candidate, and the digits gained by the last refinement."""
+        assert self.sized_tree is not None
+        if self._last_result is not None and worst > 0:
+            self._digits_gained = math.log10(max(self._last_result[2], 1e-300) / worst)
+            self._per_halving = self._digits_gained / max(self._halvings, 1)
+        self._last_result = (self.sized_tree.work, found.work, worst)
+        self.residual_history.append(found.relative_residual)
+        if self.best is None or not self.error.checked:
+            self.best = self._with_filled_cells(found)
+        self.report(found, None, cells=len(self.tree))
+        self._last_comparison = None if self._previous is None else (found, face_residuals, self._previous)
+
+    def _face_errors(self, face_residuals: FaceResiduals) -> Array:
+        """Return the error of each cell at its faces, which is a part of the error at a singular corner."""
+        factors: Array = np.where(self._singular, CELLS.corner_error_factor, 1.0)
+        return factors * face_residuals.max_residual
+
+    def _estimate_error(self, found: Candidate, second: Candidate, face_errors: Array) -> ErrorEstimate:
+        """Return the error estimated from the companion solution, the faces and the last refinement."""
+        context, where = self.context, self._comparison_points(found)
+        error = compare(found.function, second.function, context.compiled.unknowns, where)
+        error = with_lower_bound(
+            error, condition_errors(context, found.residuals), context.rounding(found.magnitudes)
+        )
+        error = with_lower_bound(error, float(face_errors.max()) * self.scales(found))
+        if self._previous is None:
+            return error
+        # The error at a singularity is the same in both; the change by the last refinement shows it.
+        expected_ratio = min(max(10.0**-self._digits_gained, CELLS.min_residual_fraction), 1.0)
+        change = compare(
+            found.function, self._previous, context.compiled.unknowns, where, 2.0 * expected_ratio
+        )
+        return max(error, change, key=lambda e: e.max)
+
+    def _note_cell_errors(self, found: Candidate, per_cell: Array, face_errors: Array) -> None:
+        """Record the estimated error of each cell, for plots."""
+        thresholds = self.context.thresholds
+        shown = np.maximum(
+            thresholds.safety_factor * per_cell, thresholds.condition_error_factor * face_errors
+        )
+        self.notes["cell_errors"] = shown * float(self.scales(found).max())
+
     def finalize_from_history(self) -> None:
         """Bound the error by the last change, which is larger than the error while refinements gain."""
         if self._last_comparison is None or self._digits_gained < CELLS.min_gain:
@@ -226,9 +249,9 @@ class CellStrategy(Strategy):
         error = with_lower_bound(
             error, condition_errors(context, found.residuals), context.rounding(found.magnitudes)
         )
-        face_errors = np.where(self._singular, CELLS.corner_error_factor, 1.0) * face_residuals.max_residual
         self._keep_if_better(
-            self._with_filled_cells(found), self._with_summed_errors(found, face_errors, error)
+            self._with_filled_cells(found),
+            self._with_summed_errors(found, self._face_errors(face_residuals), error),
         )
 
     def _with_summed_errors(
@@ -261,7 +284,7 @@ class CellStrategy(Strategy):
     def _initial_tree(self) -> SizedTree:
         """Return the first tree, from boundary layers and wavelengths of the equations."""
         context, d = self.context, self.context.compiled.dimension
-        level = initial_level(context.tol)
+        level = initial_size_level(context.tol)
         if CellCornerFunctions.of(context.enrichment):
             # With corner functions the cells need more functions from the start.
             level = max(level, 1)
@@ -314,7 +337,7 @@ class CellStrategy(Strategy):
         assert sized is not None
         references = {
             level: ReferenceCell.drawn(CELL_NODES[d][level], d, shrink, context.stream(1, 2000 + self._key))
-            for level in set(sized.levels)
+            for level in set(sized.size_levels)
         }
         frames = self._clipped_cells.clipped_boxes(sized.tree)
         corners = CellCornerFunctions.of(context.enrichment, shrink)

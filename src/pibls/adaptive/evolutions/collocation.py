@@ -10,12 +10,12 @@ the first resolved window.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
 from pibls.adaptive.evolutions.collocation_solver import CollocationSolver, PreviousWindow
 from pibls.adaptive.evolutions.data_bounds import boundary_data_bounds
 from pibls.adaptive.evolutions.error_indicators import (
@@ -23,22 +23,20 @@ from pibls.adaptive.evolutions.error_indicators import (
     WindowResiduals,
     rounding_errors,
     space_tails,
-    spectral_tails,
+    window_spectral_tails,
 )
 from pibls.adaptive.evolutions.initial_state import CollocationState, InitialData, change_resolution
-from pibls.adaptive.evolutions.line_mesh import CollocationOperator
 from pibls.adaptive.evolutions.nonsmooth import NonsmoothStepper, has_undamped_short_waves
 from pibls.adaptive.evolutions.refinement import Refinement
 from pibls.adaptive.evolutions.resolution import Resolution
-from pibls.adaptive.evolutions.time_stepping import (
-    STEP_TOO_SMALL,
-    TimeStepper,
+from pibls.adaptive.evolutions.step_control import (
     ToleranceRelaxation,
-    WindowFailedError,
+    WindowAttempt,
+    WindowErrors,
     growth_factor,
     reduction_factor,
-    staggered_windows,
 )
+from pibls.adaptive.evolutions.time_stepping import AdaptiveTimeStepper, WindowFailedError, staggered_windows
 from pibls.adaptive.evolutions.trajectory import Tolerances, Trajectory, Window
 from pibls.adaptive.thresholds import COLLOCATION, TIME_STEPPING
 from pibls.adaptive.validation.context import ValidationContext
@@ -63,6 +61,15 @@ class _SolvedWindow:
     t: float
     stop: float
     magnitudes: Array
+    cell_tails: Array
+    residual: Array
+    """The largest residual in each cell."""
+    errors: WindowErrors
+
+
+def _is_interval(resolution: Resolution) -> bool:
+    """Whether space is an interval, divided into cells."""
+    return len(resolution.sizes) == 1
 
 
 _Start = tuple[CollocationState, PreviousWindow | None]
@@ -70,7 +77,7 @@ _Start = tuple[CollocationState, PreviousWindow | None]
 
 
 @dataclass
-class CollocationStepper(TimeStepper[_Start, Resolution]):
+class CollocationStepper(AdaptiveTimeStepper[_Start, Resolution]):
     """Time stepper with collocation in space."""
 
     tolerances: Tolerances
@@ -258,132 +265,156 @@ class CollocationStepper(TimeStepper[_Start, Resolution]):
 
     def _next_window(self, start: _Start, t: float, h: float) -> tuple[Window, _Start, float] | str:
         state, previous_window = start
-        first, duration = previous_window is None, self.time_interval.duration
-        relaxation = ToleranceRelaxation(self.tolerances)
-        in_cells = len(state.resolution.sizes) == 1
-        is_start = first or self.time_interval.is_switch_time(t)
+        is_start = previous_window is None or self.time_interval.is_switch_time(t)
         if is_start:
             self._layer_start = t
-        since = abs(t - self._layer_start)
-        in_layer = self._layer_start in self.layers and self.layers[self._layer_start] == t
+        attempt = WindowAttempt(
+            start,
+            t,
+            h,
+            is_start,
+            since=abs(t - self._layer_start),
+            in_layer=not is_start and self.layers.get(self._layer_start) == t,
+            relaxation=ToleranceRelaxation(self.tolerances),
+        )
         if is_start:
-            system = self._system(state.resolution)[0]
-            incompatibility = self._initial_data.incompatibility(
-                state, system, self.time_interval.one_sided(t, 1.0), self._magnitudes
-            )
-            in_layer = incompatibility > self.tolerances.incompatibility_limit
-            is_rough = (
-                space_tails(state.resolution, state.rates).max()
-                > COLLOCATION.max_seam_tail * self.tolerances.spectral_tail
-            )
-            if (in_layer or (first and is_rough)) and self._has_undamped_short_waves(state):
+            is_incompatible = self._is_incompatible(state, t)
+            is_rough = previous_window is None and self._is_rough(state)
+            if (is_incompatible or is_rough) and self._has_undamped_short_waves(state):
                 return _PROPAGATING
-            if in_layer:
-                h = COLLOCATION.layer_first_length[in_cells] * duration
-        attempt = -1
-        while True:
-            attempt += 1
-            self.attempts += 1
-            self.check(t, -1, len(state.resolution.tree))
-            stop = self.time_interval.window_end(t, h)
-            if stop is None:
-                return STEP_TOO_SMALL
-            try:
-                U, after = self._solve(state, previous_window, t, stop)
-            except WindowFailedError:
-                h *= 0.4
-                continue
-            time_tail, cell_tails, magnitudes = self._spectral_tails(state, U, t, stop)
-            residual = self._residual(state, U, t, stop)
-            space_tail, max_residual = float(cell_tails.max()), float(residual.max())
-            if not all(map(math.isfinite, (time_tail, space_tail, max_residual))):
-                h *= 0.3
-                continue
-            allowed, count = relaxation.relaxed, len(state.resolution.tree) * state.resolution.functions
-            data_residual = self._data_residual(state, U, t, stop)
-            if data_residual > allowed.residual and max_residual <= allowed.residual:
-                h *= reduction_factor(allowed, time_tail, data_residual, self.stage_count)
-                attempt -= 1  # only later data are unresolved: this does not count as an attempt
-                continue
-            cell_tails = (
-                cell_tails * min(1.0, allowed.spectral_tail / self._seam_tail)
-                if self._seam_tail
-                else cell_tails
+            if is_incompatible:
+                attempt.enter_layer(self._first_layer_length(state.resolution))
+        return self._search_window(attempt)
+
+    def _is_incompatible(self, state: CollocationState, t: float) -> bool:
+        """Whether the data at a start violate the boundary conditions after it."""
+        incompatibility = self._initial_data.incompatibility(
+            state,
+            self._system(state.resolution)[0],
+            self.time_interval.one_sided(t, 1.0),
+            self._magnitudes,
+        )
+        return incompatibility > self.tolerances.incompatibility_limit
+
+    def _is_rough(self, state: CollocationState) -> bool:
+        """Whether a state is far from being resolved."""
+        tail = float(space_tails(state.resolution, state.rates).max())
+        return tail > COLLOCATION.max_seam_tail * self.tolerances.spectral_tail
+
+    def _first_layer_length(self, resolution: Resolution) -> float:
+        """Return the length of the first window of a layer."""
+        return COLLOCATION.layer_first_length[_is_interval(resolution)] * self.time_interval.duration
+
+    def _accepted_window(
+        self, attempt: WindowAttempt[_Start], stop: float
+    ) -> tuple[Window, _Start, float] | str | None:
+        solved = self._solved_window(attempt, stop)
+        if solved is None:
+            return None
+        allowed, errors = attempt.relaxation.relaxed, solved.errors
+        if errors.are_within(allowed):
+            if attempt.in_layer and attempt.is_start:
+                self.layers.pop(attempt.t, None)  # resolved: there is no layer after all
+            factor = attempt.relaxation.factor
+            return self._accept(solved, errors.time_tail / factor, solved.cell_tails / factor)
+        if attempt.may_be_layer(errors.time_tail):
+            attempt.enter_layer(self._first_layer_length(solved.state.resolution))
+            return None
+        if attempt.in_layer and errors.space_tail > allowed.spectral_tail:
+            graded = self._refinement.refine_layers(solved.state.resolution, solved.cell_tails)
+            if len(graded.tree) > COLLOCATION.max_cells:
+                return _CELL_LIMIT
+            if graded != solved.state.resolution:
+                self._change_resolution(attempt, graded)
+                return None
+        if attempt.in_layer and self._ends_grading(attempt, solved, allowed):
+            return self._accept_in_layer(attempt, solved)
+        return self._adapt(attempt, solved, allowed)
+
+    def _solved_window(self, attempt: WindowAttempt[_Start], stop: float) -> _SolvedWindow | None:
+        """Return the solved window; None, with a shorter attempt, if it fails or misses data in it."""
+        (state, previous_window), t = attempt.start, attempt.t
+        try:
+            U, after = self._solve(state, previous_window, t, stop)
+        except WindowFailedError:
+            attempt.h *= 0.4
+            return None
+        time_tail, cell_tails, magnitudes = self._spectral_tails(state, U, t, stop)
+        residual = self._residual(state, U, t, stop)
+        errors = WindowErrors(time_tail, float(cell_tails.max()), float(residual.max()))
+        if not errors.are_finite:
+            attempt.h *= 0.3
+            return None
+        allowed = attempt.relaxation.relaxed
+        data_residual = self._data_residual(state, U, t, stop)
+        if data_residual > allowed.residual and errors.residual <= allowed.residual:
+            attempt.h *= reduction_factor(allowed, time_tail, data_residual, self.stage_count)
+            attempt.number -= 1  # only later data are unresolved: this does not count as an attempt
+            return None
+        if self._seam_tail:
+            cell_tails = cell_tails * min(1.0, allowed.spectral_tail / self._seam_tail)
+            errors = replace(errors, space_tail=float(cell_tails.max()))
+        return _SolvedWindow(state, U, after, t, stop, magnitudes, cell_tails, residual, errors)
+
+    def _ends_grading(
+        self, attempt: WindowAttempt[_Start], solved: _SolvedWindow, allowed: Tolerances
+    ) -> bool:
+        """Whether neither finer cells nor shorter windows help to resolve a layer.
+
+        A single cell cannot be graded further towards the boundary.
+        """
+        if solved.errors.space_tail > allowed.spectral_tail and not _is_interval(solved.state.resolution):
+            return True
+        return attempt.is_start or attempt.h <= 1.001 * COLLOCATION.min_layer_length_ratio * attempt.since
+
+    def _accept_in_layer(
+        self, attempt: WindowAttempt[_Start], solved: _SolvedWindow
+    ) -> tuple[Window, _Start, float] | str:
+        """Accept an unresolved window in a layer, unless the layer is too long."""
+        max_fraction = COLLOCATION.max_layer_fraction[_is_interval(solved.state.resolution)]
+        if attempt.since > max_fraction * self.time_interval.duration:
+            return _UNRESOLVED
+        window, following, _ = self._accept(solved, solved.errors.time_tail, solved.cell_tails)
+        self.layers[self._layer_start] = solved.stop
+        return window, following, attempt.since + attempt.h
+
+    def _adapt(
+        self, attempt: WindowAttempt[_Start], solved: _SolvedWindow, allowed: Tolerances
+    ) -> str | None:
+        """Relax the tolerances, refine space or shorten the window; return a reason if none is possible."""
+        errors, resolution, relaxation = solved.errors, solved.state.resolution, attempt.relaxation
+        excess, count = errors.excess(allowed), len(resolution.tree) * resolution.functions
+        is_futile = relaxation.is_futile(excess, count)
+        # Incompatible data also converge slowly, so in a layer only much smaller errors are taken for
+        # rounding.
+        max_error = 1e-11 if attempt.is_start or attempt.in_layer else 1e-6
+        if relaxation.accept_rounding(excess, attempt.h, count, max_error=max_error):
+            return None
+        relaxation.previous = (excess, attempt.h, count)
+        if not attempt.in_layer and errors.are_spatial(allowed, is_futile):
+            finer = self._refinement.refine(
+                resolution, solved.cell_tails / allowed.spectral_tail, solved.residual / allowed.residual
             )
-            space_tail = float(cell_tails.max())
-            solved = _SolvedWindow(state, U, after, t, stop, magnitudes)
-            if (
-                time_tail <= allowed.spectral_tail
-                and space_tail <= allowed.spectral_tail
-                and max_residual <= allowed.residual
-            ):
-                if in_layer and is_start:
-                    self.layers.pop(t, None)  # resolved: there is no layer after all
-                return self._accept(solved, time_tail / relaxation.factor, cell_tails / relaxation.factor)
-            excess = max(
-                time_tail / allowed.spectral_tail,
-                space_tail / allowed.spectral_tail,
-                max_residual / allowed.residual,
-            )
-            if (
-                is_start
-                and attempt == TIME_STEPPING.attempts_before_layer
-                and not in_layer
-                and time_tail > allowed.spectral_tail
-            ):
-                in_layer, h, relaxation.previous = (
-                    True,
-                    COLLOCATION.layer_first_length[in_cells] * duration,
-                    None,
-                )
-                continue
-            if in_layer and space_tail > allowed.spectral_tail:
-                graded = self._refinement.refine_layers(state.resolution, cell_tails)
-                if len(graded.tree) > COLLOCATION.max_cells:
-                    return _CELL_LIMIT
-                if graded != state.resolution:
-                    state = (
-                        self._initial_data.at(graded)
-                        if first
-                        else change_resolution(self.operator, state, graded)
-                    )
-                    continue
-            # A single cell cannot be graded further towards the boundary; shorter windows do not help.
-            is_fully_graded = in_layer and space_tail > allowed.spectral_tail and not in_cells
-            if is_fully_graded or (
-                in_layer and (h <= 1.001 * COLLOCATION.min_layer_length_ratio * since or is_start)
-            ):
-                if since > COLLOCATION.max_layer_fraction[in_cells] * duration:
-                    return _UNRESOLVED
-                window, following, _ = self._accept(solved, time_tail, cell_tails)
-                self.layers[self._layer_start] = stop
-                return window, following, since + h
-            # Incompatible data also converge slowly, so in a layer only much smaller errors are taken for
-            # rounding.
-            is_futile = relaxation.is_futile(excess, count)
-            if relaxation.accept_rounding(excess, h, count, limit=1e-11 if is_start or in_layer else 1e-6):
-                continue
-            relaxation.previous = (excess, h, count)
-            # A residual between the points may come from space or from time; refine space unless that did not
-            # help.
-            only_residual = (
-                space_tail <= allowed.spectral_tail and time_tail <= allowed.spectral_tail and not is_futile
-            )
-            if (space_tail > max(allowed.spectral_tail, 0.1 * time_tail) or only_residual) and not in_layer:
-                finer = self._refinement.refine(
-                    state.resolution, cell_tails / allowed.spectral_tail, residual / allowed.residual
-                )
-                if finer is None:
-                    return _CELL_LIMIT
-                state = (
-                    self._initial_data.at(finer) if first else change_resolution(self.operator, state, finer)
-                )
-                if time_tail > 100.0 * allowed.spectral_tail:
-                    h *= 0.5
-                continue
-            h *= reduction_factor(allowed, time_tail, max_residual, self.stage_count)
-            if in_layer:
-                h = max(h, COLLOCATION.min_layer_length_ratio * since)
+            if finer is None:
+                return _CELL_LIMIT
+            self._change_resolution(attempt, finer)
+            if errors.time_tail > 100.0 * allowed.spectral_tail:
+                attempt.h *= 0.5
+            return None
+        attempt.h *= reduction_factor(allowed, errors.time_tail, errors.residual, self.stage_count)
+        if attempt.in_layer:
+            attempt.h = max(attempt.h, COLLOCATION.min_layer_length_ratio * attempt.since)
+        return None
+
+    def _change_resolution(self, attempt: WindowAttempt[_Start], resolution: Resolution) -> None:
+        """Continue an attempt at another resolution."""
+        state, previous_window = attempt.start
+        changed = (
+            self._initial_data.at(resolution)
+            if previous_window is None
+            else change_resolution(self.operator, state, resolution)
+        )
+        attempt.start = (changed, previous_window)
 
     def _accept(
         self, solved: _SolvedWindow, time_tail: float, cell_tails: Array
@@ -420,7 +451,7 @@ class CollocationStepper(TimeStepper[_Start, Resolution]):
         self, state: CollocationState, U: Array, t: float, stop: float
     ) -> tuple[float, Array, Array]:
         series = self._solver.series(state, U)
-        found = spectral_tails(self.operator, state.resolution, U, series, self._magnitudes)
+        found = window_spectral_tails(self.operator, state.resolution, U, series, self._magnitudes)
         tail = self.tolerances.spectral_tail
         if len(self._magnitudes) == 1 or max(found[0], float(found[1].max())) <= tail:
             return found
@@ -429,7 +460,7 @@ class CollocationStepper(TimeStepper[_Start, Resolution]):
         at_times = system.at(self.time_interval.collocation_times(t, stop, st.nodes))
         since = abs(stop - self.evolution.start)
         off = rounding_errors(self.operator, at_times, rates, since, self._solver.krylov_residual)
-        return spectral_tails(self.operator, state.resolution, U, series, self._magnitudes, off / tail)
+        return window_spectral_tails(self.operator, state.resolution, U, series, self._magnitudes, off / tail)
 
     def _residual(
         self, state: CollocationState, U: Array, t: float, stop: float, at: Array = CHECK_FRACTIONS

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
 from pibls.adaptive.evolutions.initial_state import CollocationState, change_resolution
-from pibls.adaptive.evolutions.line_mesh import CollocationOperator
 from pibls.adaptive.evolutions.newton_convergence import (
     NewtonConvergence,
     extrapolate,
@@ -25,9 +25,11 @@ from pibls.adaptive.evolutions.trajectory import Window
 from pibls.adaptive.thresholds import COLLOCATION, TIME_STEPPING
 from pibls.arrays import Array
 from pibls.assembly.evolutions.fourier_inverse import FourierInverse
+from pibls.assembly.evolutions.fourier_modes import FourierModes
 from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem, SystemAtTimes
 from pibls.assembly.evolutions.separable_inverse import SeparableInverse
-from pibls.linalg.krylov import gmres
+from pibls.assembly.evolutions.tensor_layout import TensorLayout
+from pibls.linalg.gmres import gmres
 from pibls.linalg.shifted import ShiftedFactorization
 from pibls.nonlinear.radau_stages import RadauStages
 from pibls.runtime.caching import cached_property
@@ -110,14 +112,7 @@ class CollocationSolver:
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
         if previous_window is not None and not system.is_linear:
             U = self._extrapolated(state, previous_window, times, magnitudes)
-        old, fresh = self.factors, False
-        if (
-            old is None
-            or old.resolution != state.resolution
-            or not math.isclose(old.h, h, rel_tol=1e-9)
-            or (system.is_linear and not at_times.has_coefficients(old.weights))
-        ):
-            old = None
+        factors, fresh = self._reusable_factors(at_times, state.resolution, h), False
         size = max(float(np.abs(U).max()), float(magnitudes.max(initial=0.0)), 1e-300)
         convergence = NewtonConvergence()
         for step in range(TIME_STEPPING.max_newton_steps):
@@ -126,44 +121,70 @@ class CollocationSolver:
             R = at_times.residual(rates)
             if not np.isfinite(R).all():
                 raise WindowFailedError
-            if old is None:
-                old, fresh = self._factored(at_times, rates, state.resolution, h), True
+            if factors is None:
+                factors, fresh = self._factored(at_times, rates, state.resolution, h), True
             if step == 0:
-                convergence.ratio = 1e-9 if old.is_exact and at_times.has_coefficients(old.weights) else 0.1
-            share = (
-                TIME_STEPPING.newton_tail_fraction[system.time_order > 1]
-                if old.is_preconditioner
-                else TIME_STEPPING.newton_tail_fraction[1]
-            )
-            self.krylov_residual = share * self.tail_tolerance if old.is_preconditioner else 0.0
-            change, left = self._change(
-                old, at_times, rates, R, max(share * self.tail_tolerance, 2e-16) * size
-            )
+                is_newton = factors.is_exact and at_times.has_coefficients(factors.weights)
+                convergence.ratio = 1e-9 if is_newton else 0.1
+            tolerance = self._step_tolerance(factors, system)
+            change, left = self._change(factors, at_times, rates, R, tolerance * size)
             convergence.record_step(float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max())))
             convergence.ratio = left if left is not None and system.is_linear else convergence.ratio
             self.newton_steps += 1
             U = U - change
             size = max(size, float(np.abs(U).max()))  # zero initial data have no magnitude before
             # An error here enters the final time derivatives s²/h times as large, and so the later windows.
-            enough = max(share * self.tail_tolerance, 2e-16) * size
+            enough = tolerance * size
             if convergence.has_converged(enough):
                 break
             # Steps that no longer shrink are rounding only if the Jacobian is exact. With an outdated one, a
             # window near a steady state ended after two steps.
-            known = old.is_exact and (fresh or system.is_linear)
+            known = factors.is_exact and (fresh or system.is_linear)
             if convergence.is_rounding((1e3 * enough if known else 0.0) + 1e-11 * size):
                 break
-            if old.is_exact:
-                old = None if convergence.needs_new_jacobian(fresh) else old
-            elif convergence.is_slower_than(COLLOCATION.max_contraction):
-                if system.columns > COLLOCATION.max_dense_functions:
-                    raise WindowFailedError
-                self._needs_full_matrix = True
-                old = None
+            if self._is_outdated(factors, convergence, fresh, system):
+                factors = None
         else:
             raise WindowFailedError
         rates = st.time_derivatives(U, state.rates, system.time_order, h)
         return U, np.stack([r[..., -1] for r in rates[: max(system.time_order, 1)]])
+
+    def _reusable_factors(
+        self, at_times: SystemAtTimes, resolution: Resolution, h: float
+    ) -> CollocationFactors | None:
+        """Return the factors of an earlier window if they fit this one."""
+        factors = self.factors
+        if factors is None or factors.resolution != resolution:
+            return None
+        if not math.isclose(factors.h, h, rel_tol=1e-9):
+            return None
+        if at_times.system.is_linear and not at_times.has_coefficients(factors.weights):
+            return None
+        return factors
+
+    def _step_tolerance(self, factors: CollocationFactors, system: SemidiscreteSystem) -> float:
+        """Return the relative tolerance of a Newton step, and record the residual it may leave."""
+        high_order = system.time_order > 1 if factors.is_preconditioner else True
+        tolerance = TIME_STEPPING.newton_tail_fraction[high_order] * self.tail_tolerance
+        self.krylov_residual = tolerance if factors.is_preconditioner else 0.0
+        return max(tolerance, 2e-16)
+
+    def _is_outdated(
+        self,
+        factors: CollocationFactors,
+        convergence: NewtonConvergence,
+        fresh: bool,
+        system: SemidiscreteSystem,
+    ) -> bool:
+        """Whether new factors are needed, because the steps contract too slowly."""
+        if factors.is_exact:
+            return convergence.needs_new_jacobian(fresh)
+        if not convergence.is_slower_than(COLLOCATION.max_contraction):
+            return False
+        if system.columns > COLLOCATION.max_dense_functions:
+            raise WindowFailedError
+        self._needs_full_matrix = True
+        return True
 
     def _change(
         self,
@@ -209,44 +230,75 @@ class CollocationSolver:
     def _factored(
         self, at_times: SystemAtTimes, rates: list[Array], resolution: Resolution, h: float
     ) -> CollocationFactors:
-        jacobian, system = at_times.mean_jacobian(rates), at_times.system
-        shifts = self.stages.eigenvalues / h
-        solver: ShiftedFactorization | FourierInverse | SeparableInverse | None = None
-        is_preconditioner, krylov_groups = False, 0
+        jacobian = at_times.mean_jacobian(rates)
         try:
-            small = system.columns <= COLLOCATION.max_dense_functions
-            if system.fourier_modes is not None and not (self._needs_full_matrix and small):
-                solver = FourierInverse.of(system, system.fourier_modes, jacobian.weights, shifts)
-                is_constant = at_times.has_coefficients(jacobian.weights)
-                is_preconditioner = len(resolution.sizes) > 1 and not (solver.is_exact and is_constant)
-                if small and not solver.is_exact and is_constant:
-                    # Constant coefficients: factor the full matrix once.
-                    solver, is_preconditioner = None, False
-            if system.layout is not None:
-                is_constant = at_times.has_coefficients(jacobian.weights)
-                solver = SeparableInverse.of(system, system.layout, jacobian.weights, shifts)
-                is_preconditioner = solver is not None and not (solver.is_exact and is_constant)
-                equations = len(system.layout.equation_unknowns)
-                if (
-                    solver is not None
-                    and solver.has_uniform_sides
-                    and at_times.has_coefficients(jacobian.weights, equations)
-                ):
-                    krylov_groups = equations
-                if is_preconditioner and is_constant and small:
-                    # Constant coefficients: factor the full matrix once.
-                    solver, is_preconditioner = None, False
-                if solver is None and system.columns > COLLOCATION.max_dense_functions:
-                    raise WindowFailedError
-            if solver is None:
-                solver = ShiftedFactorization.of(jacobian.matrices(), shifts)
+            factors = self._structured_factors(at_times, jacobian.weights, resolution, h)
+            if factors is None:
+                solver = ShiftedFactorization.of(jacobian.matrices(), self.stages.eigenvalues / h)
+                factors = CollocationFactors(resolution, h, jacobian.weights, solver, solver.is_exact)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise WindowFailedError from None
+        self.factors = factors
+        return factors
+
+    def _structured_factors(
+        self, at_times: SystemAtTimes, weights: list[Array], resolution: Resolution, h: float
+    ) -> CollocationFactors | None:
+        """Return a solver along each coordinate; None if the full matrix is factored instead."""
+        system = at_times.system
+        if system.layout is not None:
+            return self._separable_factors(system.layout, at_times, weights, resolution, h)
+        if system.fourier_modes is not None:
+            return self._fourier_factors(system.fourier_modes, at_times, weights, resolution, h)
+        return None
+
+    def _fourier_factors(
+        self,
+        modes: FourierModes,
+        at_times: SystemAtTimes,
+        weights: list[Array],
+        resolution: Resolution,
+        h: float,
+    ) -> CollocationFactors | None:
+        """Return the inverse for each Fourier mode; None if the full matrix is factored instead."""
+        system = at_times.system
+        is_small = system.columns <= COLLOCATION.max_dense_functions
+        if self._needs_full_matrix and is_small:
+            return None
+        solver = FourierInverse.of(system, modes, weights, self.stages.eigenvalues / h)
+        is_constant = at_times.has_coefficients(weights)
+        if is_small and not solver.is_exact and is_constant:
+            return None  # constant coefficients: factor the full matrix once
+        is_preconditioner = len(resolution.sizes) > 1 and not (solver.is_exact and is_constant)
         is_exact = is_preconditioner or solver.is_exact
-        self.factors = CollocationFactors(
-            resolution, h, jacobian.weights, solver, is_exact, is_preconditioner, krylov_groups
+        return CollocationFactors(resolution, h, weights, solver, is_exact, is_preconditioner)
+
+    def _separable_factors(
+        self,
+        layout: TensorLayout,
+        at_times: SystemAtTimes,
+        weights: list[Array],
+        resolution: Resolution,
+        h: float,
+    ) -> CollocationFactors | None:
+        """Return a tensor-product inverse; None if the full matrix is factored instead."""
+        system = at_times.system
+        is_small = system.columns <= COLLOCATION.max_dense_functions
+        is_constant = at_times.has_coefficients(weights)
+        solver = SeparableInverse.of(system, layout, weights, self.stages.eigenvalues / h)
+        if solver is None and not is_small:
+            raise WindowFailedError
+        if solver is None:
+            return None
+        is_preconditioner = not (solver.is_exact and is_constant)
+        if is_preconditioner and is_constant and is_small:
+            return None  # constant coefficients: factor the full matrix once
+        equations = len(layout.equation_unknowns)
+        is_reduced = solver.has_uniform_sides and at_times.has_coefficients(weights, equations)
+        is_exact = is_preconditioner or solver.is_exact
+        return CollocationFactors(
+            resolution, h, weights, solver, is_exact, is_preconditioner, equations if is_reduced else 0
         )
-        return self.factors
 
     def _extrapolated(
         self, state: CollocationState, previous_window: PreviousWindow, times: Array, magnitudes: Array

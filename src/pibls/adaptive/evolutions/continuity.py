@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pibls.adaptive.evolutions.resolution import Resolution, tensor_values
-from pibls.arrays import Array, MultiIndex, Numbers
+from pibls.arrays import Array, Indices, MultiIndex
 from pibls.assembly.evolutions.nonlinear_flux import NonlinearFluxes
 from pibls.assembly.evolutions.semidiscrete import SemidiscreteStatement, Site, StatementAtTimes, without_axis
 from pibls.assembly.hybridized.face_traces import Trace, points_beside
@@ -17,7 +17,7 @@ from pibls.assembly.hybridized.interface_traces import traces_at, traces_of
 from pibls.spaces.cell_tree import SharedFace
 
 if TYPE_CHECKING:
-    from pibls.adaptive.evolutions.line_mesh import CollocationOperator
+    from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
 
 
 def continuity_conditions(
@@ -68,8 +68,8 @@ def _continuity_condition(
     ]
     bent = [(i, site, trace.flux) for i, trace in enumerate(traces) for site in (0, 1)
             if trace.flux is not None and trace.is_nonlinear]  # fmt: skip
-    jets = [(site, j.unknown, j.alpha) for _, site, f in bent for j in (*f.linear, *f.nonlinear)]
-    term_derivatives = [(site, k, alpha) for _, _, site, k, alpha in linear_terms] + jets
+    derivatives = [(site, j.unknown, j.alpha) for _, site, f in bent for j in (*f.linear, *f.nonlinear)]
+    term_derivatives = [(site, k, alpha) for _, _, site, k, alpha in linear_terms] + derivatives
     terms = tuple(
         (site, k, without_axis(alpha, operator.axis), alpha[operator.axis])
         for site, k, alpha in term_derivatives
@@ -100,7 +100,7 @@ def _continuity_condition(
 
 
 def _end_tables(
-    operator: CollocationOperator, cells: Numbers, end: float, rows: int, resolution: Resolution
+    operator: CollocationOperator, cells: Indices, end: float, rows: int, resolution: Resolution
 ) -> Callable[[MultiIndex], Array]:
     """Return tables of the functions of some cells at one of their ends, repeated in ``rows`` rows."""
     boxes = resolution.tree.boxes[cells][:, operator.space_axes[0], :]

@@ -1,4 +1,9 @@
-r"""Error indicators of a time window: relative spectral tails abs(c_n)/max abs(u) and relative residuals."""
+r"""Error indicators of a time window: relative spectral tails abs(c_n)/max abs(u) and relative residuals.
+
+The residuals are evaluated at times and points between those of the collocation. They are relative to the
+natural size of the terms, which is their size if each unknown varies by max abs(u) over a cell and a
+window, plus the rounding errors of the terms.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.adaptive.evolutions.line_mesh import CollocationOperator
+from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
 from pibls.adaptive.evolutions.resolution import Resolution, per_interval
 from pibls.adaptive.thresholds import TIME_STEPPING
 from pibls.arrays import Array
@@ -50,24 +55,28 @@ def space_tails(resolution: Resolution, U: Array, scale: Array | None = None) ->
     return out
 
 
-def spectral_tails(
+def window_spectral_tails(
     operator: CollocationOperator,
     resolution: Resolution,
     U: Array,
     series: Array,
-    known: Array,
-    least: Array | float = 0.0,
+    past_magnitudes: Array,
+    min_scale: Array | float = 0.0,
 ) -> tuple[float, Array, Array]:
     """Return the spectral tail in time, those in space (cells, axes), and max abs(u) of each unknown.
 
     U holds the coefficients at the collocation times and ``series`` those in time, (cells, unknowns, n, …);
-    ``known`` is max abs(u) of each unknown so far. No scale is smaller than ``least``.
+    ``past_magnitudes`` is max abs(u) of each unknown in earlier windows. Tails are relative to max abs(u),
+    but to no less than ``min_scale``.
     """
     site, plain = operator.grid(resolution, resolution.raw_sizes), (0,) * len(resolution.sizes)
     values = np.abs(site.sums(plain, U))
     magnitudes = values.max(axis=(0, 2, 3))
-    scale = np.maximum(np.maximum(known, magnitudes), 1e-9 * max(float(magnitudes.max()), float(known.max())))
-    scale = np.maximum(np.where(scale > 0, scale, 1.0), least)
+    scale = np.maximum(
+        np.maximum(past_magnitudes, magnitudes),
+        1e-9 * max(float(magnitudes.max()), float(past_magnitudes.max())),
+    )
+    scale = np.maximum(np.where(scale > 0, scale, 1.0), min_scale)
     last_terms = np.abs(site.sums(plain, series[..., -2:] * LAST_WEIGHTS)).max(axis=(0, 2, 3))
     time_tail = float((last_terms / scale).max())
     return time_tail, space_tails(resolution, np.moveaxis(U, -1, 0), scale), magnitudes
@@ -79,9 +88,15 @@ def natural_scale(
     magnitudes: Array,
     h: float,
     group: SemidiscreteStatement,
-    share: float = 1.0,
+    spatial_weight: float = 1.0,
 ) -> Callable[[Term], Array]:
-    """Return the size of a term if its unknown varies by its magnitude over a cell and a window."""
+    """Return a function for the natural size of a term.
+
+    That is its size if its unknown varies by its magnitude over a cell and a window.
+
+    ``magnitudes`` holds max abs(u) of each unknown; terms with derivatives in space are multiplied by
+    ``spatial_weight``.
+    """
     boxes = resolution.tree.boxes[:, operator.space_axes, :]
     half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
 
@@ -95,7 +110,7 @@ def natural_scale(
                 [s.half_lengths(S[:, i]) for i, s in enumerate(resolution.bases)], axis=1
             )
         scale = np.prod(lengths ** -np.array(alpha, dtype=float), axis=1) * (0.5 * abs(h)) ** -a
-        return np.asarray((share if sum(alpha) else 1.0) * magnitudes[k] * scale)
+        return np.asarray((spatial_weight if sum(alpha) else 1.0) * magnitudes[k] * scale)
 
     return natural
 
@@ -103,16 +118,16 @@ def natural_scale(
 def rounding_scale(
     operator: CollocationOperator,
     resolution: Resolution,
-    left: Array,
+    series_rounding: Array,
     window: tuple[float, int],
     group: SemidiscreteStatement,
 ) -> Callable[[Term], Array]:
-    """Return the possible error of a term if the series of the unknowns have errors ``left``.
+    """Return a function for the error of a term caused by errors ``series_rounding`` of the unknowns' series.
 
-    ``window`` holds its length and its number of functions in time.
+    ``window`` holds the length of the window and its number of functions in time.
     """
     h, time_functions = window
-    natural = natural_scale(operator, resolution, left, h, group)
+    natural = natural_scale(operator, resolution, series_rounding, h, group)
 
     def noise(term: Term) -> Array:
         # ∂^m of the last polynomial at the end of a cell, relative to its values: n^2m/(1·3·…·(2m - 1)).
@@ -132,12 +147,12 @@ def rounding_errors(
     at_times: SystemAtTimes,
     rates: list[Array],
     since: float,
-    left: float = 0.0,
+    solver_residual: float = 0.0,
 ) -> Array:
     """Return the possible error of each unknown after the time ``since`` from rounding of its equation.
 
-    ``left`` is the relative residual of the linear solver. For example, a velocity that stays zero because a
-    pressure gradient balances the Coriolis force is not known better than this.
+    ``solver_residual`` is the relative residual of the linear solver. For example, a velocity that stays
+    zero because a pressure gradient balances the Coriolis force is not known better than this.
     """
     out = np.zeros(len(operator.matched_unknowns))
     for g, statement_at, k in zip(
@@ -150,34 +165,46 @@ def rounding_errors(
         rate = np.abs(partials[own]).min(initial=np.inf)
         if any(own) and rate > 0:
             others = np.abs((partials * J)[np.logical_not(own)]).max(initial=0.0)
-            out[k] = max(TIME_STEPPING.relative_rounding, 10.0 * left) * others * since**time_order / rate
+            out[k] = (
+                max(TIME_STEPPING.relative_rounding, 10.0 * solver_residual)
+                * others
+                * since**time_order
+                / rate
+            )
     return out
 
 
 def values_between(
-    st: RadauStages, U: Array, initial: Array, time_order: int, h: float, orders: tuple[int, ...], at: Array
+    stages: RadauStages,
+    U: Array,
+    initial: Array,
+    time_order: int,
+    h: float,
+    orders: tuple[int, ...],
+    fractions: Array,
 ) -> list[Array]:
-    """Return ∂_t^a of functions (cells, unknowns, n, s) at fractions ``at`` of the window."""
-    V = np.polynomial.legendre.legvander(2.0 * at - 1.0, st.count)
+    """Return ∂_t^a of functions (cells, unknowns, n, s) at ``fractions`` of the window."""
+    V = np.polynomial.legendre.legvander(2.0 * fractions - 1.0, stages.count)
     seen = []
-    for a, r in enumerate(st.time_derivatives(U, initial, time_order, h)):
+    for a, r in enumerate(stages.time_derivatives(U, initial, time_order, h)):
         if a < len(initial):
             nodal_values = np.concatenate([initial[a][..., None], r], axis=-1)
-            value = nodal_values @ (V @ st.series).T
+            value = nodal_values @ (V @ stages.series).T
             for k, order in enumerate(orders):
                 if order <= a:
-                    value[:, k] = r[:, k] @ (V @ st.series_without_start).T
+                    value[:, k] = r[:, k] @ (V @ stages.series_without_start).T
         else:
-            value = r @ (V @ st.series_without_start).T
+            value = r @ (V @ stages.series_without_start).T
         seen.append(value)
     return seen
 
 
 @dataclass(frozen=True)
 class WindowResiduals:
-    """Relative residuals of a solved window at fractions ``at`` of it.
+    """Relative residuals of a solved window at ``fractions`` of it, between the collocation times.
 
-    ``known`` is max abs(u) of each unknown so far, ``left`` the relative error of the series by rounding.
+    ``past_magnitudes`` is max abs(u) of each unknown in earlier windows, ``series_rounding`` the relative
+    error of the series by rounding.
     """
 
     operator: CollocationOperator
@@ -186,9 +213,9 @@ class WindowResiduals:
     U: Array
     initial: Array
     window: tuple[float, float]
-    known: Array
-    left: float
-    at: Array
+    past_magnitudes: Array
+    series_rounding: float
+    fractions: Array
 
     def equations(self, check_system: SemidiscreteSystem) -> Array:
         """Return the relative residual of the equations in each cell, between the collocation points."""
@@ -212,19 +239,21 @@ class WindowResiduals:
         return max((float(r.max(initial=0.0)) for r in found), default=0.0)
 
     def _scaled_residuals(
-        self, system: SemidiscreteSystem, groups: Sequence[SemidiscreteStatement], share: float = 1.0
+        self, system: SemidiscreteSystem, groups: Sequence[SemidiscreteStatement], spatial_weight: float = 1.0
     ) -> Iterator[tuple[Array, Array]]:
         t, h = self.window[0], self.window[1] - self.window[0]
         st, operator = self.stages, self.operator
         seen = values_between(
-            st, self.U, self.initial, system.time_order, h, operator.evolution.orders, self.at
+            st, self.U, self.initial, system.time_order, h, operator.evolution.orders, self.fractions
         )
-        magnitudes = np.maximum(self.known, np.abs(self.U).max(axis=(0, 2, 3)))
+        magnitudes = np.maximum(self.past_magnitudes, np.abs(self.U).max(axis=(0, 2, 3)))
         for g in groups:
-            natural = natural_scale(operator, self.resolution, magnitudes, h, g, share)
-            noise = rounding_scale(operator, self.resolution, self.left * magnitudes, (h, st.count), g)
+            natural = natural_scale(operator, self.resolution, magnitudes, h, g, spatial_weight)
+            noise = rounding_scale(
+                operator, self.resolution, self.series_rounding * magnitudes, (h, st.count), g
+            )
             alone = SemidiscreteSystem(*system.coefficient_shape, (g,), system.time_order)
-            yield from alone.at(t + h * self.at).scaled_residuals(seen, natural, noise)
+            yield from alone.at(t + h * self.fractions).scaled_residuals(seen, natural, noise)
 
 
 def _by_cell(values: Array, resolution: Resolution) -> Array:

@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from pibls.adaptive.evolution import max_assignment
 from pibls.adaptive.evolutions.resolution import Resolution
 from pibls.adaptive.validation.context import ValidationContext
-from pibls.arrays import Array, MultiIndex
+from pibls.analysis.evolution import max_assignment
+from pibls.arrays import Array, Indices, MultiIndex
 from pibls.assembly.evolutions.mode_groups import ModeGroups
 from pibls.assembly.evolutions.semidiscrete import Site
 from pibls.assembly.evolutions.tensor_layout import Side, TensorLayout
 from pibls.geometry import Boundary, faces_of
 from pibls.linalg.kronecker import apply_along
 from pibls.problem.forms.compilation import Residual
+from pibls.runtime.caching import cached_property
 
 _PROBE_FRACTIONS = (1e-6, 0.02, 0.13, 0.31, 0.5, 0.69, 0.87, 0.98, 1.0 - 1e-6)
 """Fractions of a face, along each coordinate and in time, at which a condition is tested."""
@@ -96,57 +97,81 @@ class FaceConditions:
         the unknowns is not of a known kind.
         """
         found = []
-        unknowns = context.compiled.unknowns
-        counts = np.zeros((unknowns, len(space_axes), 2), dtype=int)
-        kinds: list[list[set[Any]]] = [[set() for _ in space_axes] for _ in range(unknowns)]
         for r in conditions:
-            if any(j.alpha[axis] for j in r.derivatives) or not r.derivatives:
+            placed = _placed_condition(r, context, space_axes, axis, orders)
+            if placed is None:
                 return None
-            sides = whole_faces(r, context, space_axes, axis)
-            k = max(r.derivatives, key=lambda j: sum(j.alpha)).unknown
-            if not sides or any(
-                j.alpha[space_axes[i]] >= orders[i][j.unknown] for i, _ in sides for j in r.derivatives
-            ):
-                return None
-            for i, end in sides:
-                counts[k, i, end] += 1
-                kinds[k][i].add((end, tuple(j.alpha[space_axes[i]] for j in r.derivatives if j.unknown == k)))
-            found.append((r, k, sides))
-        equations = [r for r in context.compiled.residuals if r.region.is_interior]
-        tops = {
-            (k, i): any(j.unknown == k and _is_top(j.alpha, a, orders[i][k]) for j in r.derivatives)
-            for r, k in zip(equations, matched_unknowns, strict=True)
-            for i, a in enumerate(space_axes)
-        }
-        for (k, i), top in tops.items():
-            m, (low, high) = orders[i][k] if top else 2 * bool(counts[k, i].sum()), counts[k, i]
-            if low + high != (0 if periodic[i] else m) or (m % 2 == 0 and low != high):
-                return None
+            found.append(placed)
+        counts = _counts_at_ends(found, context.compiled.unknowns, len(space_axes))
         condition_counts = tuple(
             tuple(int(n) for n in counts[:, i].sum(axis=1)) for i in range(len(space_axes))
         )
-        if any(
-            not yes and sum(condition_counts[i]) != _order_along(equations, a, unknowns)
-            for i, (a, yes) in enumerate(zip(space_axes, periodic, strict=True))
-        ):
+        made = cls(context, space_axes, axis, orders, condition_counts, matched_unknowns, tuple(found))
+        if not made._balances_orders(counts, periodic) or not made._determines_system(periodic):
             return None
-        own = [all(tops[k, i] for i in range(len(space_axes))) for k in range(unknowns)]
-        if not all(own):
-            # Unknowns without their own highest derivative are determined only together with others.
-            couplings = [
-                (k, j.unknown, tuple(j.alpha[a] for a in space_axes))
-                for r, k in zip(equations, matched_unknowns, strict=True)
-                for j in r.derivatives
-            ]
-            moved = [
-                any(j.unknown == k and j.alpha[axis] for j in r.derivatives)
-                for r, k in zip(equations, matched_unknowns, strict=True)
-            ]
-            named = [[frozenset(kind) or None for kind in row] for row in kinds]
-            lost = ModeGroups.of(named, periodic, couplings).left_out
-            if not all(moved) or any(sum(c[2]) and not (own[c[0]] and own[c[1]]) for c in lost):
-                return None
-        return cls(context, space_axes, axis, orders, condition_counts, matched_unknowns, tuple(found))
+        return made if made._couplings_are_known(periodic) else None
+
+    @cached_property
+    def _equations(self) -> list[tuple[Residual, int]]:
+        """The equations, each with the unknown it determines."""
+        inside = [r for r in self.context.compiled.residuals if r.region.is_interior]
+        return list(zip(inside, self.matched_unknowns, strict=True))
+
+    @cached_property
+    def _has_own_derivative(self) -> dict[tuple[int, int], bool]:
+        """Whether the equation of an unknown holds its highest derivative along a coordinate alone."""
+        return {
+            (k, i): any(j.unknown == k and _is_top(j.alpha, a, self.orders[i][k]) for j in r.derivatives)
+            for r, k in self._equations
+            for i, a in enumerate(self.space_axes)
+        }
+
+    def _balances_orders(self, counts: Indices, periodic: tuple[bool, ...]) -> bool:
+        """Whether each unknown has as many conditions as its order, equally many at both ends if even."""
+        for (k, i), is_own in self._has_own_derivative.items():
+            m, (low, high) = self.orders[i][k] if is_own else 2 * bool(counts[k, i].sum()), counts[k, i]
+            if low + high != (0 if periodic[i] else m) or (m % 2 == 0 and low != high):
+                return False
+        return True
+
+    def _determines_system(self, periodic: tuple[bool, ...]) -> bool:
+        """Whether there are as many conditions along each coordinate as the system needs."""
+        equations, unknowns = [r for r, _ in self._equations], self.context.compiled.unknowns
+        return all(
+            is_periodic or sum(self.condition_counts[i]) == _order_along(equations, a, unknowns)
+            for i, (a, is_periodic) in enumerate(zip(self.space_axes, periodic, strict=True))
+        )
+
+    def _couplings_are_known(self, periodic: tuple[bool, ...]) -> bool:
+        """Whether unknowns without their own highest derivative are coupled to others mode by mode."""
+        own = [
+            all(self._has_own_derivative[k, i] for i in range(len(self.space_axes)))
+            for k in range(self.context.compiled.unknowns)
+        ]
+        if all(own):
+            return True
+        if not all(
+            any(j.unknown == k and j.alpha[self.axis] for j in r.derivatives) for r, k in self._equations
+        ):
+            return False
+        couplings = [
+            (k, j.unknown, tuple(j.alpha[a] for a in self.space_axes))
+            for r, k in self._equations
+            for j in r.derivatives
+        ]
+        lost = ModeGroups.of(self._condition_kinds(), periodic, couplings).left_out
+        return not any(sum(c[2]) and not (own[c[0]] and own[c[1]]) for c in lost)
+
+    def _condition_kinds(self) -> list[list[frozenset[Any] | None]]:
+        """Return, for each unknown and coordinate, the ends and normal derivatives of its conditions."""
+        kinds: list[list[set[Any]]] = [
+            [set() for _ in self.space_axes] for _ in range(self.context.compiled.unknowns)
+        ]
+        for r, k, sides in self.conditions:
+            for i, end in sides:
+                normal_orders = (j.alpha[self.space_axes[i]] for j in r.derivatives if j.unknown == k)
+                kinds[k][i].add((end, tuple(normal_orders)))
+        return [[frozenset(kind) or None for kind in row] for row in kinds]
 
     @property
     def interface_orders(self) -> tuple[int, ...]:
@@ -222,6 +247,35 @@ class FaceConditions:
             return quick(alpha, np.eye(resolution.functions)[None])
 
         return Site(None, X[None], tables, quick), np.concatenate(normals)
+
+
+def _placed_condition(
+    r: Residual,
+    context: ValidationContext,
+    space_axes: tuple[int, ...],
+    axis: int,
+    orders: tuple[tuple[int, ...], ...],
+) -> tuple[Residual, int, tuple[tuple[int, int], ...]] | None:
+    """Return a condition with the unknown it determines and its faces; None if its form is not supported."""
+    if not r.derivatives or any(j.alpha[axis] for j in r.derivatives):
+        return None
+    sides = whole_faces(r, context, space_axes, axis)
+    if not sides or any(
+        j.alpha[space_axes[i]] >= orders[i][j.unknown] for i, _ in sides for j in r.derivatives
+    ):
+        return None
+    return r, max(r.derivatives, key=lambda j: sum(j.alpha)).unknown, sides
+
+
+def _counts_at_ends(
+    conditions: list[tuple[Residual, int, tuple[tuple[int, int], ...]]], unknowns: int, axes: int
+) -> Indices:
+    """Return the number of conditions of each unknown at each end of each coordinate, (unknowns, axes, 2)."""
+    counts = np.zeros((unknowns, axes, 2), dtype=int)
+    for _, k, sides in conditions:
+        for i, end in sides:
+            counts[k, i, end] += 1
+    return counts
 
 
 def _order_along(equations: list[Residual], axis: int, unknowns: int) -> int:

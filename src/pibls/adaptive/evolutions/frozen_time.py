@@ -94,9 +94,9 @@ def _frozen_residual(r: Residual, time: float, d: int) -> Residual:
         tuple(map(without_time, r.linear)),
         tuple(map(without_time, r.nonlinear)),
         data,
-        function(r._coefficients),
-        function(r._rest),
-        function(r._partials),
+        function(r.coefficient_function),
+        function(r.rest_function),
+        function(r.partials_function),
         r.parameters,
     )
 

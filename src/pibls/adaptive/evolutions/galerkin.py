@@ -10,7 +10,6 @@ data are incompatible, no error estimate is given before the first resolved wind
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -20,15 +19,14 @@ from pibls.adaptive.evolutions.error_indicators import CHECK_FRACTIONS, LAST_WEI
 from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator, GalerkinSpace
 from pibls.adaptive.evolutions.galerkin_solver import GalerkinSolver, GalerkinState
 from pibls.adaptive.evolutions.initial_state import initial_values_at
-from pibls.adaptive.evolutions.time_stepping import (
-    STEP_TOO_SMALL,
-    TimeStepper,
+from pibls.adaptive.evolutions.step_control import (
     ToleranceRelaxation,
-    WindowFailedError,
+    WindowAttempt,
+    WindowErrors,
     growth_factor,
     reduction_factor,
-    staggered_windows,
 )
+from pibls.adaptive.evolutions.time_stepping import AdaptiveTimeStepper, WindowFailedError, staggered_windows
 from pibls.adaptive.evolutions.trajectory import Tolerances, Trajectory, Window
 from pibls.adaptive.thresholds import COLLOCATION, GALERKIN, TIME_STEPPING
 from pibls.adaptive.validation.context import ValidationContext
@@ -40,8 +38,21 @@ from pibls.runtime.caching import cached_property
 COLUMN_LIMIT = "more basis functions are needed than the limit allows"
 
 
+@dataclass(frozen=True)
+class _SolvedWindow:
+    """A solved window before it is accepted or rejected."""
+
+    state: GalerkinState
+    U: Array
+    after: Array
+    t: float
+    stop: float
+    magnitudes: Array
+    errors: WindowErrors
+
+
 @dataclass
-class GalerkinStepper(TimeStepper[GalerkinState, int]):
+class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
     """Time stepper with a Galerkin method in space; the resolution is a polynomial degree."""
 
     tolerances: Tolerances
@@ -199,102 +210,112 @@ class GalerkinStepper(TimeStepper[GalerkinState, int]):
     def _next_window(
         self, state: GalerkinState, t: float, h: float
     ) -> tuple[Window, GalerkinState, float] | str:
-        first, duration = not self._done, self.time_interval.duration
-        since = abs(t - self.evolution.start)
-        in_layer = t in self.layers.values()
-        if first and self._is_incompatible(state):
-            in_layer, h = True, GALERKIN.layer_first_length * duration
-        relaxation, attempt = ToleranceRelaxation(self.tolerances), -1
-        while True:
-            attempt += 1
-            self.attempts += 1
-            self.check(t, -1, 1)
-            stop = self.time_interval.window_end(t, h)
-            if stop is None:
-                return STEP_TOO_SMALL
-            try:
-                U, after = self._solver.solve(state, t, stop, self._magnitudes)
-            except WindowFailedError:
-                h *= 0.4
-                continue
-            time_tail, space_tail, magnitudes = self._spectral_tails(state, U)
-            max_residual = self._residual(state, U, t, stop)
-            if not all(map(math.isfinite, (time_tail, space_tail, max_residual))):
-                h *= 0.3
-                continue
-            allowed, degree = relaxation.relaxed, state.space.degree
-            at = self.data_monitor.worst_fraction(t, stop, self._solver.stages.nodes)
-            data_residual = self._residual(state, U, t, stop, at) if len(at) else 0.0
-            if data_residual > allowed.residual and max_residual <= allowed.residual:
-                h *= reduction_factor(allowed, time_tail, data_residual, self.stage_count)
-                attempt -= 1
-                continue
-            if (
-                time_tail <= allowed.spectral_tail
-                and space_tail <= allowed.spectral_tail
-                and max_residual <= allowed.residual
-            ):
-                return self._accept(state, U, after, t, stop, magnitudes, time_tail / relaxation.factor)
-            if (
-                first
-                and attempt == TIME_STEPPING.attempts_before_layer
-                and not in_layer
-                and time_tail > allowed.spectral_tail
-            ):
-                # The initial values are compatible but their time derivative is not: u_t = Δu + 1 from 0.
-                in_layer, h, relaxation.previous = True, GALERKIN.layer_first_length * duration, None
-                state = self._at_start(self._space(self._layer_degree(degree)))
-                continue
-            if in_layer and space_tail > allowed.spectral_tail:
-                if since > COLLOCATION.max_layer_fraction[0] * duration:
-                    return "the initial data are not resolved"
-                window, following, _ = self._accept(state, U, after, t, stop, magnitudes, time_tail)
-                self.layers[self.evolution.start] = stop
-                return window, following, since + h
-            excess = max(
-                time_tail / allowed.spectral_tail,
-                space_tail / allowed.spectral_tail,
-                max_residual / allowed.residual,
-            )
-            is_futile = relaxation.is_futile(excess, degree)
-            if relaxation.accept_rounding(excess, h, degree, least=0.5):
-                continue
-            relaxation.previous = (excess, h, degree)
-            only_residual = (
-                space_tail <= allowed.spectral_tail and time_tail <= allowed.spectral_tail and not is_futile
-            )
-            if space_tail > max(allowed.spectral_tail, 0.1 * time_tail) or only_residual:
-                next_degree = self._next_degree(degree)
-                if next_degree is not None:
-                    space = self._space(next_degree)
-                    state = self._at_start(space) if first else self._change_degree(state, space)
-                    continue
-                if time_tail <= allowed.spectral_tail:
-                    # Accept the best solution within the limit; the companion solution measures its error.
-                    self.column_limit_reached = True
-                    relaxation.factor = 1.01 * max(
-                        space_tail / self.tolerances.spectral_tail, max_residual / self.tolerances.residual
-                    )
-                    if relaxation.factor > TIME_STEPPING.max_relaxation:
-                        return COLUMN_LIMIT
-                    continue
-            h *= reduction_factor(allowed, time_tail, max_residual, self.stage_count)
+        attempt = WindowAttempt(
+            state,
+            t,
+            h,
+            is_start=not self._done,
+            since=abs(t - self.evolution.start),
+            in_layer=t in self.layers.values(),
+            relaxation=ToleranceRelaxation(self.tolerances),
+        )
+        if attempt.is_start and self._is_incompatible(state):
+            attempt.enter_layer(self._first_layer_length)
+        return self._search_window(attempt)
 
-    def _accept(
-        self,
-        state: GalerkinState,
-        U: Array,
-        after: Array,
-        t: float,
-        stop: float,
-        magnitudes: Array,
-        time_tail: float,
-    ) -> tuple[Window, GalerkinState, float]:
-        self._magnitudes = np.maximum(self._magnitudes, magnitudes)
-        window = self._solver.window(state, U, t, stop)
-        self.degrees.append(state.space.degree)
+    @property
+    def _first_layer_length(self) -> float:
+        """Length of the first window of a layer."""
+        return GALERKIN.layer_first_length * self.time_interval.duration
+
+    def _accepted_window(
+        self, attempt: WindowAttempt[GalerkinState], stop: float
+    ) -> tuple[Window, GalerkinState, float] | str | None:
+        solved = self._solved_window(attempt, stop)
+        if solved is None:
+            return None
+        allowed, errors = attempt.relaxation.relaxed, solved.errors
+        if errors.are_within(allowed):
+            return self._accept(solved, errors.time_tail / attempt.relaxation.factor)
+        if attempt.may_be_layer(errors.time_tail):
+            # The initial values are compatible but their time derivative is not: u_t = Δu + 1 from 0.
+            attempt.enter_layer(self._first_layer_length)
+            attempt.start = self._at_start(self._space(self._layer_degree(solved.state.space.degree)))
+            return None
+        if attempt.in_layer and errors.space_tail > allowed.spectral_tail:
+            return self._accept_in_layer(attempt, solved)
+        return self._adapt(attempt, solved, allowed)
+
+    def _solved_window(self, attempt: WindowAttempt[GalerkinState], stop: float) -> _SolvedWindow | None:
+        """Return the solved window; None, with a shorter attempt, if it fails or misses data in it."""
+        state, t = attempt.start, attempt.t
+        try:
+            U, after = self._solver.solve(state, t, stop, self._magnitudes)
+        except WindowFailedError:
+            attempt.h *= 0.4
+            return None
+        time_tail, space_tail, magnitudes = self._spectral_tails(state, U)
+        errors = WindowErrors(time_tail, space_tail, self._residual(state, U, t, stop))
+        if not errors.are_finite:
+            attempt.h *= 0.3
+            return None
+        allowed = attempt.relaxation.relaxed
+        at = self.data_monitor.worst_fraction(t, stop, self._solver.stages.nodes)
+        data_residual = self._residual(state, U, t, stop, at) if len(at) else 0.0
+        if data_residual > allowed.residual and errors.residual <= allowed.residual:
+            attempt.h *= reduction_factor(allowed, time_tail, data_residual, self.stage_count)
+            attempt.number -= 1  # only later data are unresolved: this does not count as an attempt
+            return None
+        return _SolvedWindow(state, U, after, t, stop, magnitudes, errors)
+
+    def _accept_in_layer(
+        self, attempt: WindowAttempt[GalerkinState], solved: _SolvedWindow
+    ) -> tuple[Window, GalerkinState, float] | str:
+        """Accept an unresolved window in a layer, unless the layer is too long."""
+        if attempt.since > COLLOCATION.max_layer_fraction[0] * self.time_interval.duration:
+            return "the initial data are not resolved"
+        window, following, _ = self._accept(solved, solved.errors.time_tail)
+        self.layers[self.evolution.start] = solved.stop
+        return window, following, attempt.since + attempt.h
+
+    def _adapt(
+        self, attempt: WindowAttempt[GalerkinState], solved: _SolvedWindow, allowed: Tolerances
+    ) -> str | None:
+        """Relax the tolerances, raise the degree or shorten the window; return why none is possible."""
+        errors, degree, relaxation = solved.errors, solved.state.space.degree, attempt.relaxation
+        excess = errors.excess(allowed)
+        is_futile = relaxation.is_futile(excess, degree)
+        if relaxation.accept_rounding(excess, attempt.h, degree, min_remaining_ratio=0.5):
+            return None
+        relaxation.previous = (excess, attempt.h, degree)
+        if errors.are_spatial(allowed, is_futile):
+            next_degree = self._next_degree(degree)
+            if next_degree is not None:
+                space = self._space(next_degree)
+                attempt.start = (
+                    self._at_start(space) if attempt.is_start else self._change_degree(attempt.start, space)
+                )
+                return None
+            if errors.time_tail <= allowed.spectral_tail:
+                return self._relax_at_column_limit(relaxation, errors)
+        attempt.h *= reduction_factor(allowed, errors.time_tail, errors.residual, self.stage_count)
+        return None
+
+    def _relax_at_column_limit(self, relaxation: ToleranceRelaxation, errors: WindowErrors) -> str | None:
+        """Accept the best solution within the limit of columns; the companion solution measures its error."""
+        self.column_limit_reached = True
+        relaxation.factor = 1.01 * max(
+            errors.space_tail / self.tolerances.spectral_tail, errors.residual / self.tolerances.residual
+        )
+        return COLUMN_LIMIT if relaxation.factor > TIME_STEPPING.max_relaxation else None
+
+    def _accept(self, solved: _SolvedWindow, time_tail: float) -> tuple[Window, GalerkinState, float]:
+        self._magnitudes = np.maximum(self._magnitudes, solved.magnitudes)
+        space, t, stop = solved.state.space, solved.t, solved.stop
+        window = self._solver.window(solved.state, solved.U, t, stop)
+        self.degrees.append(space.degree)
         h = abs(stop - t) * growth_factor(self.tolerances.spectral_tail, time_tail, self.stage_count)
-        return window, GalerkinState(state.space, after), h
+        return window, GalerkinState(space, solved.after), h
 
     # -- error indicators --
 

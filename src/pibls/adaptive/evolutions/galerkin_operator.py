@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from pibls.adaptive.evolution import Evolution, max_assignment
 from pibls.adaptive.evolutions.frozen_time import frozen_problem, mask_at_time
 from pibls.adaptive.singular.corner_functions import corner_functions
 from pibls.adaptive.thresholds import GALERKIN
 from pibls.adaptive.validation.context import ValidationContext
+from pibls.analysis.evolution import Evolution, max_assignment
 from pibls.analysis.holes.enrichment import holes_of
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem, Site, semidiscrete_statement
@@ -33,7 +33,7 @@ from pibls.geometry.integrals.gauss import QuadratureRule
 from pibls.geometry.integrals.quadrature import boundary_rule, interior_rule
 from pibls.linalg.panels import qr
 from pibls.problem import Region
-from pibls.problem.forms.compilation import Residual
+from pibls.problem.forms.compilation import CompiledProblem, Residual
 from pibls.problem.regions.points import Points
 from pibls.runtime.caching import cached_property
 from pibls.runtime.deadline import check_deadline
@@ -122,37 +122,17 @@ class GalerkinOperator:
             return None
         if compiled.dimension not in GALERKIN.extra_quadrature_nodes:
             return None
-        if any(axis != e.axis for axis, _ in compiled.interfaces.planes):
+        conditions = _boundary_conditions(compiled, e)
+        inside = [r for r in compiled.residuals if r.region.is_interior]
+        if conditions is None or len(inside) != compiled.unknowns:
             return None
-        inside, conditions = [], []
-        for i, r in enumerate(compiled.residuals):
-            if r.region.is_integral or r.region.periodic_axis is not None or r.region.sites > 1:
-                return None
-            if r.region.is_interior:
-                inside.append(r)
-            elif i in e.initial_conditions:
-                if not e.is_given_by(r):
-                    return None
-            elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.derivatives):
-                return None
-            else:
-                conditions.append(r)
         matched_unknowns = _match_unknowns(inside, e, compiled.unknowns) if all(e.orders) else ()
         spatial_domain = space_of(context.domain)
-        if (
-            matched_unknowns is None
-            or len(inside) != compiled.unknowns
-            or not all(_is_time_independent(r.region, spatial_domain, e) for r in conditions)
+        if matched_unknowns is None or not all(
+            _is_time_independent(r.region, spatial_domain, e) for r in conditions
         ):
             return None
-        frozen = frozen_problem(compiled, e.initial_conditions, e.start)
-        is_planar = compiled.dimension == 3
-        corner_parts = corner_functions(frozen, spatial_domain) if is_planar else ()
-        holes = (
-            tuple(c for hole in holes_of(frozen, spatial_domain).holes for c in hole.centres)
-            if is_planar
-            else ()
-        )
+        corner_parts, holes = _singular_parts(compiled, e, spatial_domain)
         return cls(
             context, spatial_domain, tuple(inside), tuple(conditions), matched_unknowns, corner_parts, holes
         )
@@ -352,6 +332,33 @@ def _orthonormal_columns(A: Array, size: float | None) -> tuple[Array, Array, fl
     T = np.zeros((A.shape[1], rank))
     T[pivots[:rank]] = linalg.solve_triangular(R[:rank, :rank], np.eye(rank), check_finite=False)
     return np.asarray(Q @ P[:, :rank]), T, size
+
+
+def _boundary_conditions(compiled: CompiledProblem, e: Evolution) -> list[Residual] | None:
+    """Return the conditions on the boundary of space; None if some statement is not supported."""
+    if any(axis != e.axis for axis, _ in compiled.interfaces.planes):
+        return None
+    conditions = []
+    for i, r in enumerate(compiled.residuals):
+        if r.region.is_integral or r.region.periodic_axis is not None or r.region.sites > 1:
+            return None
+        if r.region.is_interior or (i in e.initial_conditions and e.is_given_by(r)):
+            continue
+        if i in e.initial_conditions or any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.derivatives):
+            return None
+        conditions.append(r)
+    return conditions
+
+
+def _singular_parts(
+    compiled: CompiledProblem, e: Evolution, spatial_domain: Domain
+) -> tuple[tuple[tuple[Basis, Array], ...], tuple[tuple[float, float, float], ...]]:
+    """Return the functions of corners, and the holes, of a domain in the plane."""
+    if compiled.dimension != 3:
+        return (), ()
+    frozen = frozen_problem(compiled, e.initial_conditions, e.start)
+    corner_parts = corner_functions(frozen, spatial_domain)
+    return corner_parts, tuple(c for hole in holes_of(frozen, spatial_domain).holes for c in hole.centres)
 
 
 def _match_unknowns(inside: list[Residual], e: Evolution, unknowns: int) -> tuple[int, ...] | None:

@@ -20,7 +20,8 @@ from pibls.adaptive.evolutions.newton_convergence import (
     newton_start,
     time_coefficients,
 )
-from pibls.adaptive.evolutions.time_stepping import TimeInterval, WindowFailedError, newton_tolerance
+from pibls.adaptive.evolutions.step_control import newton_tolerance
+from pibls.adaptive.evolutions.time_stepping import TimeInterval, WindowFailedError
 from pibls.adaptive.evolutions.trajectory import Window
 from pibls.adaptive.thresholds import GALERKIN, TIME_STEPPING
 from pibls.arrays import Array
@@ -100,14 +101,7 @@ class GalerkinSolver:
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
         if not system.is_linear:
             U = self._extrapolated(state, t, stop, U, magnitudes)
-        old, fresh = self.factors, False
-        if (
-            old is None
-            or old.space is not space
-            or not math.isclose(old.h, h, rel_tol=1e-9)
-            or (system.is_linear and not at_times.has_coefficients(old.weights))
-        ):
-            old = None
+        old, fresh = self._reusable_factors(at_times, space, h), False
         size = max(float(np.abs(U).max()), float(magnitudes.max(initial=0.0)), 1e-300)
         convergence = NewtonConvergence()
         for step in range(TIME_STEPPING.max_newton_steps):
@@ -133,6 +127,17 @@ class GalerkinSolver:
             raise WindowFailedError
         rates = st.time_derivatives(U, state.rates, system.time_order, h)
         return U, np.stack([r[..., -1] for r in rates[: system.time_order]])
+
+    def _reusable_factors(
+        self, at_times: SystemAtTimes, space: GalerkinSpace, h: float
+    ) -> GalerkinFactors | None:
+        """Return the factors of an earlier window if they fit this one."""
+        factors = self.factors
+        if factors is None or factors.space is not space or not math.isclose(factors.h, h, rel_tol=1e-9):
+            return None
+        if at_times.system.is_linear and not at_times.has_coefficients(factors.weights):
+            return None
+        return factors
 
     def _factored(
         self, at_times: SystemAtTimes, rates: list[Array], space: GalerkinSpace, h: float

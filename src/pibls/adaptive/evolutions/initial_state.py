@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.adaptive.evolution import Evolution
+from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
 from pibls.adaptive.evolutions.error_indicators import natural_scale, rounding_scale, space_tails
-from pibls.adaptive.evolutions.line_mesh import CollocationOperator
 from pibls.adaptive.evolutions.resolution import Resolution, to_coefficients
 from pibls.adaptive.thresholds import TIME_STEPPING, VALIDATION
 from pibls.adaptive.validation.data_scan import steep_data_points
-from pibls.arrays import Array, Numbers
+from pibls.analysis.evolution import Evolution
+from pibls.arrays import Array, Indices
 from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem
 from pibls.problem.forms.compilation import CompiledProblem
 from pibls.runtime.caching import cached_property
@@ -136,7 +136,7 @@ def initial_values_at(compiled: CompiledProblem, e: Evolution, X: Array) -> Arra
     return out
 
 
-def values_at(operator: CollocationOperator, state: CollocationState, X: Array, cells: Numbers) -> Array:
+def values_at(operator: CollocationOperator, state: CollocationState, X: Array, cells: Indices) -> Array:
     """Evaluate a state at points of an interval, each in its cell: (time derivatives, unknowns, N)."""
     site = operator.point_site(X, cells, state.resolution)
     table = site.tables((0,) * len(operator.space_axes)).reshape(len(X), -1)

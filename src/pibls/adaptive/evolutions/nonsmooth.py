@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
 from pibls.adaptive.evolutions.collocation_solver import CollocationSolver, PreviousWindow
-from pibls.adaptive.evolutions.error_indicators import space_tails, spectral_tails
+from pibls.adaptive.evolutions.error_indicators import space_tails, window_spectral_tails
 from pibls.adaptive.evolutions.initial_state import CollocationState, InitialData
-from pibls.adaptive.evolutions.line_mesh import CollocationOperator
 from pibls.adaptive.evolutions.refinement import Refinement
 from pibls.adaptive.evolutions.resolution import Resolution, fourier_size
 from pibls.adaptive.evolutions.time_stepping import STEP_TOO_SMALL, TimeStepper, WindowFailedError
@@ -164,7 +164,7 @@ class NonsmoothStepper(TimeStepper[_WindowStart, None]):
             except WindowFailedError:
                 h = self.time_interval.fit_length(t, 0.4 * h)
                 continue
-            time_tail, across, magnitudes = spectral_tails(
+            time_tail, across, magnitudes = window_spectral_tails(
                 self.operator, new.resolution, U, new.series, self._magnitudes
             )
             self._tail_level = max(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.adaptive.axis_partition import refine_partition, shifted_edges
-from pibls.adaptive.evolutions.line_mesh import CollocationOperator
+from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
 from pibls.adaptive.evolutions.resolution import Resolution, fourier_size
 from pibls.adaptive.thresholds import COLLOCATION, DEFAULT, TIME_DISCRETIZATIONS
 from pibls.arrays import Array
@@ -65,27 +65,12 @@ class Refinement:
 
         ``cell_tails`` (cells, axes) and ``residual`` (cells,) exceed one where they are too large.
         """
-        unknowns = self.operator.context.compiled.unknowns
         if self.divide_axes and max(resolution.sizes) > self._interval_degrees(resolution):
             divided = self._divide_intervals(resolution, cell_tails, 1.0)
             if divided is not None or resolution.edges:
                 return divided
         if self._is_single_cell(resolution):
-            sizes = []
-            for i, (n, yes) in enumerate(zip(resolution.sizes, resolution.periodic, strict=True)):
-                needs = cell_tails[:, i].max() > 1.0 or (cell_tails.max() <= 1.0 and residual.max() > 1.0)
-                more = fourier_size(1.4 * n) if yes else n + max(n // 4, 2)
-                sizes.append(more if needs else n)
-            most = (
-                COLLOCATION.max_fourier_functions
-                if len(sizes) == 1
-                else 1.5 * COLLOCATION.max_dense_functions / unknowns
-            )
-            if self.operator.is_separable:
-                most = COLLOCATION.max_separable_functions[len(sizes)] / unknowns
-            if int(np.prod(sizes)) > most:
-                return None
-            return Resolution(resolution.tree, tuple(sizes), resolution.periodic)
+            return self._with_more_functions(resolution, cell_tails, residual)
         indicator = np.maximum(cell_tails[:, 0], residual if cell_tails.max() <= 1.0 else 0.0)
         axis = self.operator.space_axes[0]
 
@@ -93,11 +78,31 @@ class Refinement:
             return divided_at_planes([(axis, float(box[axis].mean()))]) if indicator[number] > 1.0 else None
 
         tree = resolution.tree.refine(division)
-        return (
-            None
-            if len(tree) > COLLOCATION.max_cells
-            else Resolution(tree, resolution.sizes, resolution.periodic)
+        if len(tree) > COLLOCATION.max_cells:
+            return None
+        return Resolution(tree, resolution.sizes, resolution.periodic)
+
+    def _with_more_functions(
+        self, resolution: Resolution, cell_tails: Array, residual: Array
+    ) -> Resolution | None:
+        """Return a single cell with more functions along some coordinates; None if the limit is reached."""
+        only_residual = cell_tails.max() <= 1.0 and residual.max() > 1.0
+        sizes = tuple(
+            _increased_size(n, is_periodic) if only_residual or cell_tails[:, i].max() > 1.0 else n
+            for i, (n, is_periodic) in enumerate(zip(resolution.sizes, resolution.periodic, strict=True))
         )
+        if int(np.prod(sizes)) > self._max_functions(len(sizes)):
+            return None
+        return Resolution(resolution.tree, sizes, resolution.periodic)
+
+    def _max_functions(self, dimension: int) -> float:
+        """Return the largest number of functions per unknown of a single cell."""
+        unknowns = self.operator.context.compiled.unknowns
+        if self.operator.is_separable:
+            return COLLOCATION.max_separable_functions[dimension] / unknowns
+        if dimension == 1:
+            return COLLOCATION.max_fourier_functions
+        return 1.5 * COLLOCATION.max_dense_functions / unknowns
 
     def refine_layers(self, resolution: Resolution, cell_tails: Array) -> Resolution:
         """Return a resolution with the worst cells divided, graded towards boundaries and interfaces."""
@@ -186,6 +191,11 @@ class Refinement:
             lambda i, j, plane: plane not in kept and bool(max(cell_tails[i, 0], cell_tails[j, 0]) < small)
         )
         return Resolution(tree, resolution.sizes, resolution.periodic)
+
+
+def _increased_size(n: int, is_periodic: bool) -> int:
+    """Return the next number of functions along a coordinate."""
+    return fourier_size(1.4 * n) if is_periodic else n + max(n // 4, 2)
 
 
 def _with_intervals(resolution: Resolution, edges: Sequence[tuple[float, ...]], n: int) -> Resolution:

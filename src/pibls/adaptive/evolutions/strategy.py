@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pibls.adaptive.budget import OutOfTimeError, Progress
 from pibls.adaptive.candidate import Candidate
-from pibls.adaptive.evolution import has_jumps_in_time
 from pibls.adaptive.evolutions.data_monitor import reason_to_stop
-from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace, TimeDiscretization
+from pibls.adaptive.evolutions.time_discretizations import AnyStepper, CollocationInSpace, TimeDiscretization
 from pibls.adaptive.evolutions.trajectory import (
     OUT_OF_MEMORY,
     TIME_LIMIT_REACHED,
@@ -29,6 +29,7 @@ from pibls.adaptive.validation.estimate import (
     compare,
     norms_by_name,
 )
+from pibls.analysis.evolution import has_jumps_in_time
 from pibls.arrays import Array, Mask
 from pibls.assembly.points import PointSet
 from pibls.assembly.scaled_residuals import residuals_at
@@ -186,10 +187,9 @@ class TimeWindowStrategy(Strategy):
         ).clipped_to_rounding(self.context)
 
     def _integrate(self, before: Trajectory | None) -> Trajectory | None:
-        context = self.context
+        """Return a solution, or the companion of one; None if there is none within the limits."""
         self._key += 1
         assert self.tolerances is not None
-
         until = self.budget.time_at_share(
             *(
                 (WINDOW_STRATEGY.first_solution_time_share, 1.0)
@@ -201,40 +201,58 @@ class TimeWindowStrategy(Strategy):
         def check(t: float, windows: int, cells: int) -> None:
             self.budget.check(__name__, until)
             if windows > 0:
-                nodes = self.discretization.nodes_per_cell(context) * cells
+                nodes = self.discretization.nodes_per_cell(self.context) * cells
                 self.budget.report(Progress(nodes, 0.0, None, self.budget.spent, t, windows, cells))
 
-        stepper = self.discretization.stepper(context, self.tolerances, self._key, before, check)
+        stepper = self.discretization.stepper(self.context, self.tolerances, self._key, before, check)
         if stepper is None:
             return None
+        limited = deadline(lambda step: self.budget.check(step, until))
+        return (
+            self._run(stepper, limited) if before is None else self._run_companion(stepper, before, limited)
+        )
+
+    def _run(self, stepper: AnyStepper, limited: AbstractContextManager[None]) -> Trajectory | None:
+        """Return the trajectory, up to the time limit or as far as memory suffices."""
         try:
-            with deadline(lambda step: self.budget.check(step, until)):
-                found = stepper.run() if before is None else stepper.run_companion(before)
-            if before is not None:
-                return found
-            self.notes.pop("rough", None)
-            if stepper.nonsmooth_since is not None:
-                self.notes["rough"] = stepper.nonsmooth_since
-            self._note_layers(tuple(stepper.layers.items()))
-            return found
+            with limited:
+                found = stepper.run()
         except OutOfTimeError:
             partial = stepper.partial()
-            if before is not None or partial is None:
-                return None
-            return replace(partial, stopped=TIME_LIMIT_REACHED)
+            return None if partial is None else replace(partial, stopped=TIME_LIMIT_REACHED)
         except MemoryError:
             partial = stepper.partial()
-            if before is not None and before.stopped == OUT_OF_MEMORY:
-                return None
-            if before is not None or partial is None:
+            if partial is None:
                 raise
             return replace(partial, stopped=OUT_OF_MEMORY)
         except KeyboardInterrupt:
             clear_pending_interrupt()
             partial = stepper.partial()
-            if before is None and partial is not None:
+            if partial is not None:
                 self.best = self._validated(replace(partial, stopped="interrupted"), 0.0)
                 self.notes["stopped"] = (partial.end_time, "it was interrupted there")
+            raise
+        self.notes.pop("rough", None)
+        if stepper.nonsmooth_since is not None:
+            self.notes["rough"] = stepper.nonsmooth_since
+        self._note_layers(tuple(stepper.layers.items()))
+        return found
+
+    def _run_companion(
+        self, stepper: AnyStepper, trajectory: Trajectory, limited: AbstractContextManager[None]
+    ) -> Trajectory | None:
+        """Return the companion solution; None if time or memory do not suffice."""
+        try:
+            with limited:
+                return stepper.run_companion(trajectory)
+        except OutOfTimeError:
+            return None
+        except MemoryError:
+            if trajectory.stopped == OUT_OF_MEMORY:
+                return None
+            raise
+        except KeyboardInterrupt:
+            clear_pending_interrupt()
             raise
 
     def _note_layers(self, layers: Layers) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pibls.adaptive.evolutions.collocation import CollocationStepper
+from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
 from pibls.adaptive.evolutions.galerkin import GalerkinStepper
 from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator
-from pibls.adaptive.evolutions.line_mesh import CollocationOperator
 from pibls.adaptive.evolutions.time_stepping import STEP_TOO_SMALL, ProgressCheck, TimeStepper
 from pibls.adaptive.evolutions.trajectory import OUT_OF_MEMORY, TIME_LIMIT_REACHED, Tolerances, Trajectory
 from pibls.adaptive.thresholds import COLLOCATION, GALERKIN, TIME_DISCRETIZATIONS

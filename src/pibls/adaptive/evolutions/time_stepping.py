@@ -1,8 +1,8 @@
 r"""Time stepping by windows u(t₀) → u(t₁) → …: base class of the steppers and control of window lengths.
 
-Shared by all spatial discretizations: the latest end of a window, the choice of its length, the relaxation of
-tolerances that rounding makes unreachable, the partial result at a deadline, and the companion solution on
-windows with other end points.
+Shared by all spatial discretizations, and partly by the ODE integrator (`adaptive.ode.integrator`): the time
+interval with its switching times, the loop over the windows and over the attempts at one (`step_control`),
+the partial result at a deadline, and the companion solution, computed on windows with other end points.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from pibls.adaptive.evolution import Evolution
 from pibls.adaptive.evolutions.data_monitor import DataMonitor
-from pibls.adaptive.evolutions.trajectory import Tolerances, Trajectory, Window
+from pibls.adaptive.evolutions.step_control import StateT, WindowAttempt
+from pibls.adaptive.evolutions.trajectory import Trajectory, Window
 from pibls.adaptive.thresholds import DEFAULT, TIME_STEPPING
 from pibls.adaptive.validation.context import ValidationContext
+from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
 from pibls.problem.forms.compilation import CompiledProblem
 from pibls.runtime.caching import cached_property
@@ -43,8 +44,6 @@ class HasStop(Protocol):
 
 _ROUNDING = 1e-14  # fraction of the duration below which two times are equal
 
-StateT = TypeVar("StateT")
-"""State at the start of a window."""
 WindowT = TypeVar("WindowT", bound=HasStop)
 ResolutionT = TypeVar("ResolutionT")
 """Spatial resolution of a window."""
@@ -58,7 +57,8 @@ class TimeInterval:
     stop: float
     switch_times: tuple[float, ...] = ()
     split_ratio: float = 1.6
-    """A window is halved to the rest of the interval if the rest is less than this many times its length."""
+    """The rest up to the next switching time is divided into two equal windows if it is less than this many
+    times the window length."""
 
     @classmethod
     def of(cls, e: Evolution, compiled: CompiledProblem, **more: float) -> TimeInterval:
@@ -135,67 +135,6 @@ def integrate(
         t = accepted.stop
         report(t, state)
     return None
-
-
-@dataclass
-class ToleranceRelaxation:
-    """Tolerances of one window, relaxed where rounding makes them unreachable."""
-
-    tolerances: Tolerances
-    factor: float = 1.0
-    previous: tuple[float, float, int] | None = None
-    """The previous attempt: error over tolerance, window length, number of functions."""
-
-    @property
-    def relaxed(self) -> Tolerances:
-        return Tolerances(self.factor * self.tolerances.spectral_tail, self.factor * self.tolerances.residual)
-
-    def is_futile(self, excess: float, count: int) -> bool:
-        """Whether more functions than in the previous attempt did not reduce the error."""
-        return self.previous is not None and count > self.previous[2] and excess > 0.5 * self.previous[0]
-
-    def accept_rounding(
-        self, excess: float, h: float, count: int, *, least: float = 0.3, limit: float = 1e-6
-    ) -> bool:
-        """Relax the tolerances if the error is rounding; return whether they were relaxed.
-
-        The error is taken for rounding if it is small (``limit``) and neither a shorter window nor more
-        functions (by the factor ``least``) reduced it.
-        """
-        if self.previous is None:
-            return False
-        shorter = h <= 0.75 * self.previous[1] and excess > 0.3 * self.previous[0]
-        finer = count > self.previous[2] and excess > least * self.previous[0]
-        if not (shorter or finer) or excess * max(self.tolerances.spectral_tail, 1e-13) >= limit:
-            return False
-        self.factor *= 3.0 * excess
-        return self.factor < TIME_STEPPING.max_relaxation
-
-
-def newton_tolerance(tail: float) -> float:
-    """Return the relative tolerance of Newton's method for a given tolerance of spectral tails."""
-    return max(TIME_STEPPING.newton_tail_fraction[0] * tail, 1e-15)
-
-
-def reduction_factor(allowed: Tolerances, time_tail: float, residual: float, stage_count: int) -> float:
-    """Return the factor by which a rejected window is shortened.
-
-    It follows from the spectral tail in time and from the residual between the collocation times.
-    """
-    ratio = min(allowed.spectral_tail / max(time_tail, 1e-300), allowed.residual / max(residual, 1e-300))
-    return float(min(max(TIME_STEPPING.safety_factor * ratio ** (1.0 / (stage_count + 1.0)), 0.1), 0.7))
-
-
-def growth_factor(tail: float, time_tail: float, stage_count: int) -> float:
-    """Return the length of the next window over this one.
-
-    A new length needs new matrix factorizations, so small changes are not made.
-    """
-    factor = min(
-        TIME_STEPPING.safety_factor * (tail / max(time_tail, 1e-300)) ** (1.0 / (stage_count + 1.0)),
-        TIME_STEPPING.max_growth,
-    )
-    return 1.0 if 0.95 <= factor < TIME_STEPPING.min_worthwhile_growth else factor
 
 
 @dataclass(kw_only=True)
@@ -313,6 +252,30 @@ class TimeStepper(ABC, Generic[StateT, ResolutionT]):
                 t = ends.pop()
                 self.check(t, -1, self._cell_count(state))
         return self._trajectory(trajectory.stopped)
+
+
+@dataclass(kw_only=True)
+class AdaptiveTimeStepper(TimeStepper[StateT, ResolutionT]):
+    """Time stepper that adapts resolution, window length and tolerances until a window is accepted."""
+
+    def _search_window(self, attempt: WindowAttempt[StateT]) -> tuple[Window, StateT, float] | str:
+        """Repeat an attempt with other lengths, resolutions and tolerances until its window is accepted."""
+        while True:
+            attempt.number += 1
+            self.attempts += 1
+            self.check(attempt.t, -1, self._cell_count(attempt.start))
+            stop = self.time_interval.window_end(attempt.t, attempt.h)
+            if stop is None:
+                return STEP_TOO_SMALL
+            found = self._accepted_window(attempt, stop)
+            if found is not None:
+                return found
+
+    @abstractmethod
+    def _accepted_window(
+        self, attempt: WindowAttempt[StateT], stop: float
+    ) -> tuple[Window, StateT, float] | str | None:
+        """Return a window up to ``stop`` if it is accepted, or why there is none; else change the attempt."""
 
 
 def staggered_windows(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.adaptive.evolution import Evolution
 from pibls.adaptive.thresholds import TIME_STEPPING
 from pibls.adaptive.validation.context import ValidationContext
+from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
 from pibls.spaces import CellSpace, SingleDomainSpace, TensorGridSpace, TimeWindows
 

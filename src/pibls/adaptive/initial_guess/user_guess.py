@@ -40,12 +40,12 @@ class InitialGuess(Space):
     def nodes(self) -> int:
         return 1
 
-    def values(self, sites: tuple[Array, ...], jets: tuple[PartialDerivative, ...], w: Array) -> Array:
-        out = np.zeros((len(jets), len(sites[0])))
-        for row, jet in zip(out, jets, strict=True):
-            evaluate = self.unknowns[jet.unknown]
+    def values(self, sites: tuple[Array, ...], derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
+        out = np.zeros((len(derivatives), len(sites[0])))
+        for row, derivative in zip(out, derivatives, strict=True):
+            evaluate = self.unknowns[derivative.unknown]
             if evaluate is not None:
-                row[:] = evaluate(sites[jet.site], jet.alpha)
+                row[:] = evaluate(sites[derivative.site], derivative.alpha)
         return out
 
 

@@ -118,7 +118,7 @@ class _CompanionWindows:
 
     def rounding(self) -> Array:
         """Return the standard deviations of the unknowns, (unknowns, windows); zero for algebraic ones."""
-        equations, first, out = self.windows.collocation.line, 0, {}
+        equations, first, out = self.windows.collocation.equations, 0, {}
         for g in equations.groups:
             for i, k in enumerate(g.unknowns):
                 column = first + i * g.order
@@ -128,12 +128,12 @@ class _CompanionWindows:
 
     def function(self) -> tuple[TimeWindows, Array]:
         t = self.windows
-        return function_of(t.edges, t.collocation.line, t.coefficients())
+        return function_of(t.edges, t.collocation.equations, t.coefficients())
 
     def _state_magnitudes(self, magnitudes: Array) -> Array:
         """Return the magnitudes of the states: those of the unknowns, infinite for derivatives."""
         parts = []
-        for g in self.windows.collocation.line.groups:
+        for g in self.windows.collocation.equations.groups:
             own = np.full((len(g.unknowns), g.order), np.inf)
             own[:, :1] = magnitudes[g.columns, None]
             parts.append(own.ravel())

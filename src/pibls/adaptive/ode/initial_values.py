@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.adaptive.evolution import Evolution
 from pibls.adaptive.thresholds import ODE
+from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
 from pibls.assembly.evolutions.ode_equations import ODESystem, OrderGroup
 from pibls.nonlinear.collocation import ConvergedWindow
@@ -48,8 +48,8 @@ def initial_values(
         if r.nonlinear or any((j.unknown, j.alpha[0]) not in entries for j in r.linear):
             return None
         data = r.data_function_values(X)
-        for jet, c in zip(r.linear, r.coefficients(X, np.zeros((1, 1)), data)[:, 0], strict=True):
-            A[row, entries[jet.unknown, jet.alpha[0]]] += c
+        for derivative, c in zip(r.linear, r.coefficients(X, np.zeros((1, 1)), data)[:, 0], strict=True):
+            A[row, entries[derivative.unknown, derivative.alpha[0]]] += c
         b[row] = -r.rest(X, np.zeros((1, 1)), data, np.empty((0, 1)))[0]
     if not (np.isfinite(A).all() and np.isfinite(b).all()):
         return None

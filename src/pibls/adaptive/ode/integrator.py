@@ -1,9 +1,11 @@
 r"""Integrator of ordinary differential equations by Radau collocation on adaptive time windows.
 
 Windows are cheap: all share one set of points and tables (`basis.polynomials.radau`), and each is Newton's
-method for a few dozen numbers (`nonlinear.collocation`). The length of a window follows from the decay of the
-Chebyshev coefficients of the solution. A window is accepted if its spectral tail and the residual between the
-points are small; a rejected one is the initial guess of the next, shorter one.
+method for a few dozen numbers (`nonlinear.collocation`). The length of a window follows from the decay of
+the Chebyshev coefficients of the solution. A window is accepted if its spectral tail and the residual
+between the points are small; a rejected one is the initial guess of the next, shorter one. Windows end at
+switching times, at which the state may jump. An error that a much shorter window does not reduce is
+rounding: the tolerances are relaxed.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from pibls.adaptive.evolution import Evolution
-from pibls.adaptive.evolutions.time_stepping import STEP_TOO_SMALL, TimeInterval, integrate, newton_tolerance
+from pibls.adaptive.evolutions.step_control import newton_tolerance
+from pibls.adaptive.evolutions.time_stepping import STEP_TOO_SMALL, TimeInterval, integrate
 from pibls.adaptive.evolutions.trajectory import Tolerances
 from pibls.adaptive.ode.initial_values import Impulse, InitialValues
 from pibls.adaptive.thresholds import ODE, TIME_STEPPING
+from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
 from pibls.assembly.evolutions.ode_equations import ODESystem
 from pibls.basis.polynomials.chebyshev import ChebyshevBasis
@@ -88,6 +91,48 @@ _Start = tuple[tuple[Array, ...], ODEWindow | None]
 
 
 @dataclass
+class _LengthSearch:
+    """Length and tolerances of the next attempt at a window."""
+
+    length: float
+    relaxation: float = 1.0
+    max_factor: float = TIME_STEPPING.max_growth
+    """Largest length of the next window over this one."""
+    before: tuple[float, float] | None = None
+    """An earlier attempt with a clearly longer window: error over tolerance, and length."""
+    shortened: tuple[float, float] | None = None
+    """The same for the attempt before a large reduction, which shows whether the error is rounding."""
+    rejected: ODEWindow | None = None
+    """The last window if it was solved and rejected: the next guess."""
+
+    def fail(self) -> None:
+        """Continue after Newton's method failed."""
+        self.length, self.max_factor = self.length * ODE.newton_failure_reduction, 1.0
+        self.rejected = None
+
+    def reject(self, window: ODEWindow, excess: float, tail_tolerance: float, stages: int) -> None:
+        """Continue after a window whose error is ``excess`` times the tolerance.
+
+        If a much shorter window does not help either, the error is rounding; the error at a jump of the data
+        or of a derivative decreases with the length.
+        """
+        before, length, self.rejected = self.before, self.length, window
+        if before is not None and excess > 0.3 * before[0] and length <= 0.75 * before[1]:
+            if length > ODE.rounding_test_reduction * before[1]:
+                self.before = self.shortened = (excess, length)
+                self.length = 0.8 * ODE.rounding_test_reduction * length
+                return
+            if excess * max(tail_tolerance, 1e-13) < ODE.max_rounding_residual:
+                self.relaxation *= 3.0 * excess
+                if self.relaxation < TIME_STEPPING.max_relaxation:
+                    return
+        if before is None or length <= 0.75 * before[1] or excess <= 0.3 * before[0]:
+            self.before = (excess, length)  # compare with clearly longer windows only
+        share = TIME_STEPPING.safety_factor * excess ** (-1.0 / (ODE.tail_start_fraction * stages))
+        self.length = length * share
+
+
+@dataclass
 class ODEIntegrator:
     """Integrates an ODE from its start to its end, window by window."""
 
@@ -152,7 +197,7 @@ class ODEIntegrator:
         return self._trajectory(why) if self._done else None
 
     def _trajectory(self, stopped: str | None) -> ODETrajectory:
-        equations = self.collocation.line
+        equations = self.collocation.equations
         size = self._radau.size
         return ODETrajectory(
             self.evolution, equations, size, tuple(self._done), stopped, self.newton_steps, self._scale
@@ -162,7 +207,7 @@ class ODEIntegrator:
         """Return u⁽ʲ⁾ for j below the order at the end of a window."""
         last = self._radau.s - 1
         out = []
-        for g in self.collocation.line.groups:
+        for g in self.collocation.equations.groups:
             U = converged.U[g.rows, last].reshape(-1, g.order + 1)
             out.append(U[:, : g.order])
         return tuple(out)
@@ -176,7 +221,7 @@ class ODEIntegrator:
             return 1e-3 * duration
         self._natural_magnitudes = np.maximum(self._natural_magnitudes, converged.balanced_sizes)
         lengths = [duration]
-        for g in self.collocation.line.groups:
+        for g in self.collocation.equations.groups:
             rates = np.abs(converged.U[g.rows]).max(axis=1).reshape(len(g.unknowns), g.order + 1)
             for rate, size in zip(rates, self._scale[g.columns], strict=True):
                 # A quantity that is zero at the start is, in a tiny window, determined by its next
@@ -186,77 +231,61 @@ class ODEIntegrator:
                 known = [(j, r) for j, r in enumerate(own) if r > after[j]]
                 lengths += [(a / b) ** (1.0 / (k - j)) for (j, a), (k, b) in pairwise(known)]
         # In a window that is too long, Newton's method may converge to a spurious solution.
-        caution = 1.0 if self.collocation.line.is_linear else ODE.first_length_fraction
+        caution = 1.0 if self.collocation.equations.is_linear else ODE.first_length_fraction
         return float(max(caution * min(lengths), 1e-7 * duration))
 
     def _accepted_window(
         self, state: tuple[Array, ...], last: ODEWindow | None, t: float, length: float
     ) -> tuple[AcceptedWindow, ConvergedWindow, float] | str:
         """Return an accepted window and the next length; or the reason for failure."""
-        before: tuple[float, float] | None = None
-        shortened: tuple[float, float] | None = None
-        relaxation = 1.0
-        rejected: ODEWindow | None = None
-        max_factor = TIME_STEPPING.max_growth
+        search = _LengthSearch(length)
         while True:
             self.check(t, len(self._done))
-            stop = self.time_interval.window_end(t, length)
+            stop = self.time_interval.window_end(t, search.length)
             if stop is None:
                 return STEP_TOO_SMALL
             half = 0.5 * (stop - t)
             guess = (
                 self._constant_guess(state, last, t, half)
-                if rejected is None
-                else self._restricted_guess(state, rejected, half)
+                if search.rejected is None
+                else self._restricted_guess(state, search.rejected, half)
             )
-            converged, rejected = self._solve_window(guess), None
+            converged = self._solve_window(guess)
             if converged is None:
-                length, max_factor = length * ODE.newton_failure_reduction, 1.0
+                search.fail()
                 continue
             coefficients, relative, magnitudes = self._spectrum(converged)
-            first = int(ODE.tail_start_fraction * self._radau.s)
-            tail = float(relative[first])
+            tail = float(relative[int(ODE.tail_start_fraction * self._radau.s)])
             residual = self._residual_indicator(converged)
             if not (math.isfinite(tail) and math.isfinite(residual)):
-                length, max_factor = length * ODE.newton_failure_reduction, 1.0
+                search.fail()
                 continue
             allowed = Tolerances(
-                ODE.tail_slack * relaxation * self.tolerances.spectral_tail,
-                relaxation * self.tolerances.residual,
+                ODE.tail_slack * search.relaxation * self.tolerances.spectral_tail,
+                search.relaxation * self.tolerances.residual,
             )
             if tail <= allowed.spectral_tail and residual <= allowed.residual:
                 self._magnitudes = magnitudes
                 self._natural_magnitudes = np.maximum(self._natural_magnitudes, converged.balanced_sizes)
-                factor = self._growth_factor(relative, residual, relaxation)
                 accepted = AcceptedWindow(converged.window, coefficients, stop)
-                relative_residual = (
-                    0.0 if shortened is None else float(self._relative_residuals(converged).max())
-                )
-                if (
-                    shortened is not None
-                    and 0.3 * shortened[0] * allowed.residual < relative_residual < ODE.max_rounding_residual
-                ):
-                    # The relative residual is as large as before the reduction: rounding, hidden by the short
-                    # window.
-                    return accepted, converged, shortened[1]
-                return accepted, converged, length * min(factor, max_factor)
+                return accepted, converged, self._next_length(search, converged, relative, residual)
             excess = max(tail / allowed.spectral_tail, residual / allowed.residual)
-            # If a much shorter window does not help either, the error is rounding; the error at a jump of the
-            # data or of a derivative decreases with the length.
-            if before is not None and excess > 0.3 * before[0] and length <= 0.75 * before[1]:
-                if length > ODE.rounding_test_reduction * before[1]:
-                    before = shortened = (excess, length)
-                    length, rejected = 0.8 * ODE.rounding_test_reduction * length, converged.window
-                    continue
-                if excess * max(self.tolerances.spectral_tail, 1e-13) < ODE.max_rounding_residual:
-                    relaxation *= 3.0 * excess
-                    if relaxation < TIME_STEPPING.max_relaxation:
-                        rejected = converged.window
-                        continue
-            if before is None or length <= 0.75 * before[1] or excess <= 0.3 * before[0]:
-                before = (excess, length)  # compare with clearly longer windows only
-            share = TIME_STEPPING.safety_factor * excess ** (-1.0 / (ODE.tail_start_fraction * self._radau.s))
-            length, rejected = length * share, converged.window
+            search.reject(converged.window, excess, self.tolerances.spectral_tail, self._radau.s)
+
+    def _next_length(
+        self, search: _LengthSearch, converged: ConvergedWindow, relative: Array, residual: float
+    ) -> float:
+        """Return the length of the window after an accepted one."""
+        factor = self._growth_factor(relative, residual, search.relaxation)
+        if search.shortened is not None:
+            relative_residual = float(self._relative_residuals(converged).max())
+            excess, length = search.shortened
+            allowed = search.relaxation * self.tolerances.residual
+            if 0.3 * excess * allowed < relative_residual < ODE.max_rounding_residual:
+                # The relative residual is as large as before the reduction: rounding, hidden by the short
+                # window.
+                return length
+        return search.length * min(factor, search.max_factor)
 
     def _solve_window(self, guess: ODEWindow) -> ConvergedWindow | None:
         tolerance = newton_tolerance(self.tolerances.spectral_tail)
@@ -267,7 +296,7 @@ class ODEIntegrator:
 
     def _spectrum(self, converged: ConvergedWindow) -> tuple[Array, Array, Array]:
         """Return the Chebyshev coefficients, their relative tails from each degree on, and the magnitudes."""
-        equations, r = self.collocation.line, self._radau
+        equations, r = self.collocation.equations, self._radau
         pairs = list(zip(equations.groups, converged.window.z, strict=True))
         C = np.concatenate([z @ r.coefficients[g.order] for g, z in pairs])
         U = np.concatenate([converged.U[g.rows][:: g.order + 1] for g in equations.groups])
@@ -324,7 +353,7 @@ class ODEIntegrator:
     ) -> ODEWindow:
         """Return a guess with constant highest derivatives, from the end of the last window."""
         z = []
-        for i, g in enumerate(self.collocation.line.groups):
+        for i, g in enumerate(self.collocation.equations.groups):
             scaled_state = state[i] * half ** np.arange(float(g.order))
             eta = np.zeros((len(g.unknowns), self._radau.s))
             if last is not None:
@@ -336,7 +365,7 @@ class ODEIntegrator:
         """Return a guess from the first part of a longer, rejected window."""
         r, z = self._radau, []
         share = half / longer.half
-        for i, g in enumerate(self.collocation.line.groups):
+        for i, g in enumerate(self.collocation.equations.groups):
             scaled_state = state[i] * half ** np.arange(float(g.order))
             eta = share**g.order * (longer.z[i][:, g.order :] @ r.restriction(share))
             z.append(np.concatenate([scaled_state, eta], axis=1))

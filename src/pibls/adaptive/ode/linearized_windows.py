@@ -3,7 +3,7 @@ r"""All windows of an ODE trajectory, linearized at once: J δη + B δσ = -F, 
 The equations of all windows are evaluated as one array and their matrices solved in one call. The windows are
 coupled by a recurrence for the few numbers that one passes to the next, which is left to the caller: the
 companion solution (`ode.companion_solution`), or the solution at other parameters
-(`inverse.trajectory_solver`).
+(`inverse.ode_parameter_solver`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LinearizedWindows:
 
     def parts(self) -> Iterator[slice]:
         """Yield slices of windows whose matrices are assembled together."""
-        columns = self.collocation.radau.s * sum(len(g.unknowns) for g in self.collocation.line.groups)
+        columns = self.collocation.radau.s * sum(len(g.unknowns) for g in self.collocation.equations.groups)
         count = max(_MAX_ENTRIES // columns**2, 1)
         for low in range(0, len(self.half), count):
             yield slice(low, min(low + count, len(self.half)))
@@ -69,7 +69,7 @@ class LinearizedWindows:
 
     def coefficients(self) -> Array:
         """Return the Chebyshev coefficients, (windows, unknowns group by group, size)."""
-        equations, radau = self.collocation.line, self.collocation.radau
+        equations, radau = self.collocation.equations, self.collocation.radau
         pairs = zip(equations.groups, self.z, strict=True)
         return np.concatenate([z @ radau.coefficients[g.order] for g, z in pairs], axis=1)
 
@@ -88,7 +88,7 @@ class LinearizedWindows:
     def split(self, part: slice, delta: Array, states: Array) -> list[Array]:
         """Return changes of z from those of η (windows, unknowns, s, q) and states (windows, states, q)."""
         first, out, half = 0, [], self.half[part]
-        for g in self.collocation.line.groups:
+        for g in self.collocation.equations.groups:
             m, n = g.order, len(g.unknowns)
             own_states = states[:, first : first + n * m].reshape(len(half), n, m, states.shape[2])
             first += n * m
@@ -101,7 +101,7 @@ class LinearizedWindows:
 
         Other right-hand sides (equations, windows, s, q) may be given in place of the residual.
         """
-        equations, r = self.collocation.line, self.collocation.radau
+        equations, r = self.collocation.equations, self.collocation.radau
         half = self.half[part]
         s, count, n = r.s, len(half), len(equations.residuals)
         U, initial, end = self.derivatives(part)
@@ -133,7 +133,7 @@ class LinearizedWindows:
 
     def derivatives(self, part: slice) -> tuple[Array, Array, Array]:
         """Return all derivatives U (rows, windows, s), and the states at both ends, (windows, states)."""
-        equations, r, half = self.collocation.line, self.collocation.radau, self.half[part]
+        equations, r, half = self.collocation.equations, self.collocation.radau, self.half[part]
         s, count = r.s, len(half)
         U = np.empty((equations.rows, count, s))
         initial, end = [], []
@@ -151,7 +151,7 @@ class LinearizedWindows:
     def _end_changes(self, X: Array, half: Array, q: int) -> tuple[Array, Array]:
         """Return changes of final states due to η (windows, states, q) and initial states (…, states)."""
         end_change, transfer, first = [], [], 0
-        for g in self.collocation.line.groups:
+        for g in self.collocation.equations.groups:
             m, k = g.order, len(g.unknowns)
             table, powers = end_matrix(self.collocation.radau, m), np.arange(float(m))
             moved = np.einsum("wksq,sl->wklq", X[:, g.columns], table[m:])

@@ -68,7 +68,7 @@ def _derivative(collocation: Collocation, z: Array, m: int, j: int, xi: Array) -
 
 def _perturbation_growth(trajectory: ODETrajectory, collocation: Collocation, shares: Array) -> float:
     """Return the growth of a perturbation from the first to the last fraction of the first window."""
-    r, equations, first = collocation.radau, collocation.line, trajectory.windows[0].window
+    r, equations, first = collocation.radau, collocation.equations, trajectory.windows[0].window
     length, z = np.diff(shares), []
     for g, window_z in zip(equations.groups, first.z, strict=True):
         sub_z = np.empty((len(length), len(window_z), g.order + r.s))

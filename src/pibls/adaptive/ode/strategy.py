@@ -10,7 +10,6 @@ import numpy as np
 
 from pibls.adaptive.budget import OutOfTimeError, Progress
 from pibls.adaptive.candidate import Candidate
-from pibls.adaptive.evolution import Evolution
 from pibls.adaptive.evolutions.data_monitor import reason_to_stop
 from pibls.adaptive.evolutions.trajectory import TIME_LIMIT_REACHED, Tolerances
 from pibls.adaptive.ode.companion_solution import CompanionSolution, companion_solution
@@ -27,6 +26,7 @@ from pibls.adaptive.validation.estimate import (
     compare,
     norms_by_name,
 )
+from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
 from pibls.assembly.evolutions.ode_equations import ODESystem
 from pibls.assembly.points import PointSet
@@ -90,6 +90,10 @@ class ODEStrategy(Strategy):
         return None if self._setup is None else CostEstimate(0.0, -1.0)
 
     def advance(self) -> None:
+        """Integrate, compute the companion solution, and estimate the error from their difference.
+
+        Above the tolerance, the tolerances of the windows are tightened for the next call, down to rounding.
+        """
         context = self.context
         if self.tolerances is None:
             tail, residual = (
@@ -167,7 +171,7 @@ class ODEStrategy(Strategy):
         context, collocation = self.context, self._setup.collocation
         e = context.evolution
         assert e is not None
-        found_impulses = impulses(context.compiled, e, collocation.line)
+        found_impulses = impulses(context.compiled, e, collocation.equations)
         data_extrema = context.narrow_data_points[:, 0]
         integrator = ODEIntegrator(
             e,

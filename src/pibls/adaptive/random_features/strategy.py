@@ -10,26 +10,47 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 
+from pibls.adaptive.basis_parts import CompositeSpec, vector_functions_of
 from pibls.adaptive.candidate import NEWTON, Candidate, compute_candidate, condition_errors
 from pibls.adaptive.cost_model import dense_cost
 from pibls.adaptive.random_features.family import RandomFeatureFamily
 from pibls.adaptive.random_features.variable_coupling import coupled_coordinates
 from pibls.adaptive.singular.enrichment import Enrichment
 from pibls.adaptive.strategy import CostEstimate, Strategy
-from pibls.adaptive.subdomains.family import SubdomainFamily
+from pibls.adaptive.subdomains.family import SubdomainFamily, SubdomainSpecs
 from pibls.adaptive.thresholds import RANDOM_FEATURES
 from pibls.adaptive.validation.agreement import are_same_function, compare_candidates
 from pibls.adaptive.validation.conditioning import unexplained_share
-from pibls.adaptive.validation.estimate import compare, error_from_difference, with_lower_bound
+from pibls.adaptive.validation.estimate import (
+    ErrorEstimate,
+    compare,
+    error_from_difference,
+    with_lower_bound,
+)
 from pibls.analysis.coverage import missing_initial_conditions, parts_without_condition
 from pibls.assembly.points import Points
 from pibls.basis.scale import scale_for
 from pibls.nonlinear import GaussNewton, Method
 from pibls.spaces import Choice, Space
 from pibls.status import Status
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A candidate to be compared with a companion solution, and with another one of a different width."""
+
+    candidate: Candidate
+    other: Candidate | None
+    decrease: float
+    """Residual of the candidate over that of the other one, at most one."""
+    is_flat: bool
+    """Whether more functions gain nothing, because of rounding."""
+    is_first: bool = False
+    """Whether it is the first candidate."""
 
 
 @dataclass
@@ -153,65 +174,74 @@ class RandomFeatureStrategy(Strategy):
         return float(RANDOM_FEATURES.work_per_doubling ** math.log2(max(wider / size, 1.0)))
 
     def _width(self, found: Candidate) -> int:
-        spec = found.settings["basis"]
-        feature_count = getattr(spec, "waves", None)
-        if feature_count is not None:
-            return int(feature_count)
-        parts = getattr(spec, "parts", ()) if self.enrichment else ()
-        if parts:
-            return int(parts[0].size)
+        """Return the number of random features of a candidate."""
+        spec: Choice = found.settings["basis"]
+        if isinstance(spec, SubdomainSpecs) and spec.waves is not None:
+            return spec.waves
+        if self.enrichment and isinstance(spec, CompositeSpec):
+            return spec.parts[0].size
         # A companion solution has fewer vector functions: count those of the basis itself.
-        fields = sum(f.size for f in getattr(spec, "fields", ()))
-        return int(
+        fields = sum(f.size for f in vector_functions_of(spec))
+        return (
             spec.size
             - fields
             - (self.enrichment.size - sum(f.size for f in self.enrichment.vector_functions))
         )
 
     def estimate_cost(self) -> CostEstimate | None:
-        if self.status is not None or self._next_width is None:
+        width = self._next_width
+        if self.status is not None or width is None:
             return None
         if self.current is None:
-            columns = self.context.compiled.unknowns * (self._enrichment_size(0) + self._next_width)
+            columns = self.context.compiled.unknowns * (self._enrichment_size(0) + width)
             work = dense_cost(columns, 1) if self.enrichment else 0.0
             return CostEstimate(work, max(work, RANDOM_FEATURES.corner_work) if self._is_algebraic else work)
-        work = self._work_ratio(self._next_width / self._width(self.current)) * self.current.work
-        cheap = (
-            self.context.compiled.dimension == 1 and self._width(self.current) < RANDOM_FEATURES.cheap_nodes
-        )
-        if (not self._has_doubled or cheap) and (
-            self.context.evolution is None or self.current.relative_residual < 0.1
-        ):
-            return CostEstimate(work, work)  # less than a doubling does not determine the rate
-        needed = math.log10(max(self.current.relative_residual, 1e-300) / (0.1 * self.context.tol))
-        rate = self._digits_per_doubling
-        if needed <= 0:
-            return CostEstimate(work, work)
+        work = self._work_ratio(width / self._width(self.current)) * self.current.work
+        return CostEstimate(work, self._remaining_work(self.current, work))
+
+    def _remaining_work(self, now: Candidate, work: float) -> float:
+        """Return the expected work until the tolerance is met, if the next candidate takes ``work``."""
+        needed = math.log10(max(now.relative_residual, 1e-300) / (0.1 * self.context.tol))
+        if not self._rate_is_known(now) or needed <= 0:
+            return work
         if self._is_spectral:
             # The number of digits is proportional to the width.
             factor = (RANDOM_FEATURES.safety_digits - math.log10(self.context.tol)) / -math.log10(
-                self.current.relative_residual
+                now.relative_residual
             )
-            if factor * self._width(self.current) <= self._max_width:
-                return CostEstimate(work, max(work, self._work_ratio(factor) * self.current.work))
+            if factor * self._width(now) <= self._max_width:
+                return max(work, self._work_ratio(factor) * now.work)
         if self._is_algebraic:
-            return CostEstimate(
-                work, max(RANDOM_FEATURES.corner_work, RANDOM_FEATURES.default_work_factor * work)
-            )
-        if self._width_count < RANDOM_FEATURES.min_widths and (
-            self.enrichment.hole_functions
-            or (self.enrichment.vector_functions and self.enrichment.is_essential)
-        ):
-            # Around holes and at corners of systems few random features represent the smooth part, and
-            # the residual does not decrease until they suffice.
-            return CostEstimate(work, RANDOM_FEATURES.default_work_factor * work)
-        if rate <= 0.3 or not math.isfinite(needed):
-            return CostEstimate(work, math.inf)
-        steps = math.ceil(needed / rate)
-        if self._width(self.current) * 2 ** (steps - 1) > self._max_width:
-            return CostEstimate(work, math.inf)
-        return CostEstimate(
-            work, sum(self.current.work * self._work_ratio(2.0**i) for i in range(1, steps + 1))
+            return max(RANDOM_FEATURES.corner_work, RANDOM_FEATURES.default_work_factor * work)
+        if self._width_count < RANDOM_FEATURES.min_widths and self._converges_late:
+            return RANDOM_FEATURES.default_work_factor * work
+        return self._work_of_doublings(now, needed)
+
+    def _work_of_doublings(self, now: Candidate, digits: float) -> float:
+        """Return the work of the doublings that gain so many digits; infinite if they do not."""
+        rate = self._digits_per_doubling
+        if rate <= 0.3 or not math.isfinite(digits):
+            return math.inf
+        steps = math.ceil(digits / rate)
+        if self._width(now) * 2 ** (steps - 1) > self._max_width:
+            return math.inf
+        return sum(now.work * self._work_ratio(2.0**i) for i in range(1, steps + 1))
+
+    def _rate_is_known(self, now: Candidate) -> bool:
+        """Whether the candidates determine a rate of convergence; less than a doubling does not."""
+        if self.context.evolution is not None and not now.relative_residual < 0.1:
+            return True
+        is_cheap = self.context.compiled.dimension == 1 and self._width(now) < RANDOM_FEATURES.cheap_nodes
+        return self._has_doubled and not is_cheap
+
+    @property
+    def _converges_late(self) -> bool:
+        """Whether the residual decreases only once the random features resolve the smooth part.
+
+        Around holes and at corners of systems few of them represent it.
+        """
+        return bool(self.enrichment.hole_functions) or (
+            bool(self.enrichment.vector_functions) and self.enrichment.is_essential
         )
 
     @property
@@ -333,7 +363,7 @@ class RandomFeatureStrategy(Strategy):
         """Return random features with singular functions."""
         spec = family.spec(nodes, shrink)
         if self.context.subdomains is not None:
-            return self.context.subdomains.with_enrichment(spec, shrink, enrichment)
+            return self.context.subdomains.with_enrichment(cast("SubdomainSpecs", spec), shrink, enrichment)
         return enrichment.added_to(spec, shrink)
 
     def _select_anisotropy(self, now: Candidate, nodes: int) -> Candidate:
@@ -386,48 +416,74 @@ class RandomFeatureStrategy(Strategy):
 
     def _validate(self, ending: bool = False) -> None:
         """Decide whether the current candidate is final, by a companion solution if it is promising."""
-        now, last, thresholds = self.current, self.previous, self.context.thresholds
+        now, last = self.current, self.previous
         assert now is not None
-        flat = last is not None and self._is_rounding_limited(now, last)
-        at_limit = self._next_width is None or ending
         if self._is_contradictory(now, last):
             self.status = Status.NO_SOLUTION
             return
         if self._has_free_direction(now):
             self.status = Status.UNDETERMINED
             return
-        stale = self._has_stagnated(now, last)
-        # At corners of systems the residual stagnates before the error does.
-        settled = (
-            last is not None
-            and self._residual_at_ratio(thresholds.max_flat_ratio, now, last)
+        at_limit = self._next_width is None or ending
+        has_stagnated = self._has_stagnated(now, last)
+        if not self._is_worth_comparing(now, last, at_limit, has_stagnated):
+            return
+        comparison = self._comparison(now, last, has_stagnated)
+        if not self.fits_budget(comparison.candidate.work):
+            return
+        second, error = self._companion(comparison)
+        earlier = self.error, self._compared
+        self.error = error
+        self.best = self._compared = (
+            comparison.candidate
+            if comparison.candidate.relative_residual <= 2.0 * second.relative_residual
+            else second
+        )
+        self.report(self.best, self.relative_error(self.best, error))
+        self._conclude(comparison, second, at_limit, earlier)
+
+    def _is_worth_comparing(
+        self, now: Candidate, last: Candidate | None, at_limit: bool, has_stagnated: bool
+    ) -> bool:
+        """Whether a companion solution is computed: at the end, or if it is likely to agree."""
+        if at_limit or has_stagnated:
+            return True
+        return self._resolves_homogeneous_waves(now) and (
+            (last is not None and (self._is_rounding_limited(now, last) or self._is_settled(now, last)))
+            or self._is_promising(now, last)
+        )
+
+    def _is_settled(self, now: Candidate, last: Candidate) -> bool:
+        """Whether the residual stagnates at corners of systems, where it does so before the error does."""
+        thresholds = self.context.thresholds
+        return bool(self.enrichment.vector_functions) and (
+            self._residual_at_ratio(thresholds.max_flat_ratio, now, last)
             < now.relative_residual
             < thresholds.max_resolved_residual
         )
-        enough = stale or (settled and bool(self.enrichment.vector_functions))
-        if not (at_limit or stale or self._resolves_homogeneous_waves(now)):
-            return
-        if not (flat or at_limit or enough or self._is_promising(now, last)):
-            return
-        other, fall = (
-            last,
-            1.0 if last is None else min(1.0, now.relative_residual / max(last.relative_residual, 1e-300)),
-        )
-        if stale and self.best is not None:
-            other, fall = (now if self.best is not now else last), 1.0
-            if self.best is last and self._before_previous is not None and self.enrichment.vector_functions:
-                # With functions of junctions the narrower candidate is the better comparison.
-                other, fall = (
-                    self._before_previous,
-                    min(1.0, self.best.relative_residual / self._before_previous.relative_residual),
-                )
-            now, flat = self.best, flat or self.best.relative_residual < thresholds.max_resolved_residual
-        if not self.fits_budget(now.work):
-            return
+
+    def _comparison(self, now: Candidate, last: Candidate | None, has_stagnated: bool) -> _Comparison:
+        """Return the candidate whose error is estimated: the best one if the residual has stagnated."""
+        is_flat = last is not None and self._is_rounding_limited(now, last)
+        if not has_stagnated or self.best is None:
+            decrease = 1.0 if last is None else now.relative_residual / max(last.relative_residual, 1e-300)
+            return _Comparison(now, last, min(1.0, decrease), is_flat, last is None)
+        best, narrower = self.best, self._before_previous
+        is_flat = is_flat or best.relative_residual < self.context.thresholds.max_resolved_residual
+        if best is last and narrower is not None and self.enrichment.vector_functions:
+            # With functions of junctions the narrower candidate is the better comparison.
+            decrease = best.relative_residual / narrower.relative_residual
+            return _Comparison(best, narrower, min(1.0, decrease), is_flat)
+        return _Comparison(best, now if best is not now else last, 1.0, is_flat)
+
+    def _companion(self, comparison: _Comparison) -> tuple[Candidate, ErrorEstimate]:
+        """Return a companion solution, and the error estimated from the difference."""
+        context, now, other = self.context, comparison.candidate, comparison.other
+        thresholds = context.thresholds
         # For a loose tolerance that the first candidate meets, the companion is not validated.
         validate = (
-            not thresholds.rounding_residual < now.relative_residual < self.context.tol
-            or self.context.tol < thresholds.loose_tol
+            not thresholds.rounding_residual < now.relative_residual < context.tol
+            or context.tol < thresholds.loose_tol
         )
         second = self._compute(
             self.family,
@@ -437,59 +493,67 @@ class RandomFeatureStrategy(Strategy):
             with_conditioning=True,
             validate=validate,
         )
-        error = compare_candidates(
-            self.context, now, second, chosen=last is not None or validate or bool(self.enrichment)
-        )
-        if self.context.subdomains is not None and other is not None:
+        chosen = not comparison.is_first or validate or bool(self.enrichment)
+        error = compare_candidates(context, now, second, chosen=chosen)
+        if context.subdomains is not None and other is not None:
             # The error at a corner of an interface is the same in both; another width shows it.
             change = compare(
                 now.function,
                 other.function,
                 len(error.each),
-                self.context.comparison_points,
-                thresholds.safety_factor * fall,
+                context.comparison_points,
+                thresholds.safety_factor * comparison.decrease,
             )
             error = max(error, change, key=lambda e: e.max)
         self._record_rounding(second)
-        error = with_lower_bound(
-            error, condition_errors(self.context, now.residuals), self.context.rounding(now.magnitudes)
+        return second, with_lower_bound(
+            error, condition_errors(context, now.residuals), context.rounding(now.magnitudes)
         )
-        before, narrower = self.error, self._compared
-        self.error = error
-        self.best = self._compared = (
-            now if now.relative_residual <= 2.0 * second.relative_residual else second
-        )
-        self.report(self.best, self.relative_error(self.best, error))
+
+    def _conclude(
+        self,
+        comparison: _Comparison,
+        second: Candidate,
+        at_limit: bool,
+        earlier: tuple[ErrorEstimate, Candidate | None],
+    ) -> None:
+        """Set the status after a comparison, if it is final; ``earlier`` is the previous comparison."""
+        now, best = comparison.candidate, self.best
+        assert best is not None
         if self._is_undetermined(now, second):
-            # A missing boundary or initial condition makes the problem underdetermined, not inconsistent.
-            every = [(r.region, r.derivatives) for r in self.context.compiled.residuals]
-            condition_regions = [region for region, _ in every if not region.is_interior]
-            runaway = (
-                unexplained_share(self.context, *now.function, now.residuals)
-                > thresholds.max_solution_residual
-            )
-            is_contradictory = (
-                runaway
-                and not parts_without_condition(self.context.domain, condition_regions)
-                and not missing_initial_conditions(self.context.domain, every)
-            )
-            self.status = Status.NO_SOLUTION if is_contradictory else Status.UNDETERMINED
-        elif last is None and second.conditioning.coercivity < 1e-3 and not at_limit:
+            self.status = Status.NO_SOLUTION if self._is_inconsistent(now) else Status.UNDETERMINED
+        elif comparison.is_first and second.conditioning.stability_constant < 1e-3 and not at_limit:
             return  # the first width: compare again at the next
         elif (
-            self.meets_tolerance(self.best, error)
-            and now.relative_residual < thresholds.max_solution_residual
+            self.meets_tolerance(best, self.error)
+            and now.relative_residual < self.context.thresholds.max_solution_residual
         ):
             self.status = Status.TOLERANCE
+            error, narrower = earlier
             if (
                 narrower is not None
-                and before.max < error.max
-                and narrower.relative_residual < self.best.relative_residual
+                and error.max < self.error.max
+                and narrower.relative_residual < best.relative_residual
             ):
                 # Rounding of high derivatives grows with the width: keep the narrower, compared candidate.
-                self.error, self.best, self._compared = before, narrower, narrower
-        elif flat:
+                self.error, self.best, self._compared = error, narrower, narrower
+        elif comparison.is_flat:
             self.status = Status.ROUNDING_LIMIT
+
+    def _is_inconsistent(self, now: Candidate) -> bool:
+        """Whether an undetermined candidate has a part that no data explain, although nothing is missing.
+
+        A missing boundary or initial condition makes the problem underdetermined, not inconsistent.
+        """
+        context = self.context
+        unexplained = unexplained_share(context, *now.function, now.residuals)
+        every = [(r.region, r.derivatives) for r in context.compiled.residuals]
+        condition_regions = [region for region, _ in every if not region.is_interior]
+        return (
+            unexplained > context.thresholds.max_solution_residual
+            and not parts_without_condition(context.domain, condition_regions)
+            and not missing_initial_conditions(context.domain, every)
+        )
 
     def _resolves_homogeneous_waves(self, now: Candidate) -> bool:
         """Whether waves that solve the homogeneous equations are resolved, where that is cheap.
@@ -591,36 +655,37 @@ class RandomFeatureStrategy(Strategy):
             > thresholds.min_solution_difference * self.scales(now)
         ):
             return True
-        if second.conditioning.coercivity > thresholds.min_coercivity:
+        if second.conditioning.stability_constant > thresholds.min_stability:
             return False
-        if second.conditioning.coercivity < thresholds.zero_coercivity:
+        if second.conditioning.stability_constant < thresholds.zero_stability:
             return True
-        # Near a resonance the coercivity is small at every width; if a condition is missing, it decreases to
-        # rounding. In rows of unit length, dominated by a derivative of order m, other terms scale as R^-m.
+        # Near a resonance the stability constant is small at every width; if a condition is missing, it
+        # decreases to rounding. In rows of unit length, dominated by a derivative of order m, other terms
+        # scale as R^-m.
         width, d = self._width(now), self.context.compiled.dimension
         half = self._compute(
             self.family, max(width // 2, 2), now, thresholds.companion_scale, with_conditioning=True
         )
         narrower = scale_for("waves", self._width(half), d) / scale_for("waves", width, d)
-        usual = half.conditioning.coercivity * narrower**self.context.compiled.order
+        usual = half.conditioning.stability_constant * narrower**self.context.compiled.order
         # The comparison is valid only if half as many functions solve the equations too.
         return (
             half.relative_residual < thresholds.rounding_residual
-            and second.conditioning.coercivity < thresholds.max_coercivity_decay * usual
+            and second.conditioning.stability_constant < thresholds.max_stability_decay * usual
         )
 
     def _has_free_direction(self, now: Candidate) -> bool:
-        """Whether a nonlinear solve ended at a function with zero coercivity, in two bases.
+        """Whether a nonlinear solve ended at a function with zero stability constant, in two bases.
 
         Along a family of solutions Newton's method does not converge to rounding.
         """
-        zero_coercivity, width = (
-            self.context.thresholds.zero_coercivity,
+        zero_stability, width = (
+            self.context.thresholds.zero_stability,
             min(2 * self._width(now), self._max_width),
         )
-        if now.conditioning.coercivity > zero_coercivity or not self.fits_budget(now.work):
+        if now.conditioning.stability_constant > zero_stability or not self.fits_budget(now.work):
             return False
         other = self._compute(
             self.family, width, now, self.context.thresholds.companion_scale, with_conditioning=True
         )
-        return other.conditioning.coercivity < zero_coercivity
+        return other.conditioning.stability_constant < zero_stability

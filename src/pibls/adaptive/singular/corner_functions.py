@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from pibls.adaptive.singular.enrichment import strongest_corners
 from pibls.adaptive.thresholds import GALERKIN
 from pibls.analysis.corners.scalar_corners import singular_functions
+from pibls.analysis.corners.selection import strongest_corners
 from pibls.arrays import Array
 from pibls.basis import Basis, Singular
 from pibls.geometry import Domain, box_of
@@ -58,4 +58,4 @@ def _leading(r: Residual) -> Residual:
         return called
 
     linear = (*(r.linear[i] for i in chosen), *plain)
-    return replace(r, linear=linear, nonlinear=(), _coefficients=coefficients(r._coefficients))
+    return replace(r, linear=linear, nonlinear=(), coefficient_function=coefficients(r.coefficient_function))

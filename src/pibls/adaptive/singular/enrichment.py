@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
+from pibls.adaptive.basis_parts import ReducibleSpec
 from pibls.adaptive.thresholds import ENRICHMENT
 from pibls.analysis.boundary_layers import find_boundary_layers
-from pibls.analysis.corners.scalar_corners import Corner, corners_of, singular_functions
+from pibls.analysis.corners.scalar_corners import Corner, singular_functions
+from pibls.analysis.corners.selection import min_power
 from pibls.analysis.frobenius import SingularEnd
 from pibls.analysis.holes.enrichment import HoleEnrichment, holes_of, outer_faces
 from pibls.arrays import Array, Mask
@@ -173,10 +174,9 @@ class Enrichment:
         return spec if len(parts) == 1 else Joined(parts)
 
 
-def _reduced(part: Any, share: float) -> BasisSpec:
+def _reduced(part: BasisSpec, share: float) -> BasisSpec:
     """Drop the highest orders, if there are any."""
-    less: BasisSpec = part.reduced(share) if hasattr(part, "reduced") else part
-    return less
+    return part.reduced(share) if isinstance(part, ReducibleSpec) else part
 
 
 def _limit_size(parts: tuple[BasisSpec, ...], most: int) -> tuple[BasisSpec, ...]:
@@ -189,19 +189,6 @@ def _limit_size(parts: tuple[BasisSpec, ...], most: int) -> tuple[BasisSpec, ...
     return less
 
 
-def strongest_corners(compiled: CompiledProblem, domain: Domain) -> tuple[Corner, ...]:
-    """Return the strongest corners; a digitised outline has hundreds of nearly straight ones."""
-    corners = corners_of(compiled, domain)
-    if len(corners) > ENRICHMENT.max_corners:
-        corners = tuple(sorted(corners, key=_min_power)[: ENRICHMENT.max_corners])
-    return corners
-
-
-def are_weak(corners: Sequence[Corner]) -> bool:
-    """Whether the corners have at most logarithmic singularities, as those of a rectangle."""
-    return all(math.isinf(_min_power(corner)) for corner in corners)
-
-
 def corner_enrichment(
     corners: Sequence[Corner],
     compiled: CompiledProblem,
@@ -211,38 +198,42 @@ def corner_enrichment(
 ) -> Enrichment:
     """Return the enrichment by corners, each in its ``piece`` of the domain, and by given functions."""
     found = [singular_functions(c, compiled, domain if piece is None else piece(c)) for c in corners]
-    strong = any(_min_power(corner) < ENRICHMENT.max_strong_power for corner in corners) or bool(given)
-    singular = [c for c in corners if math.isfinite(_min_power(c))]
-    none = np.empty((0, compiled.dimension))
-    near, inner = (
-        np.concatenate([none, *(_graded_points(corner, domain, shift) for corner in singular)])
-        for shift in (0.5, 0.2)
-    )
-    mild = np.concatenate(
-        [none, *(_graded_points(c, domain, 0.5) for c in corners if math.isinf(_min_power(c)))]
-    )
-    parts = (*(f for some in found for f in some), *given)
+    strong = any(min_power(corner) < ENRICHMENT.max_strong_power for corner in corners) or bool(given)
+    singular = [c for c in corners if math.isfinite(min_power(c))]
+    mild = [c for c in corners if math.isinf(min_power(c))]
     rim = join_boundaries([corner.sides for corner in corners], 2) if corners else None
     layers = find_boundary_layers(compiled, domain, outer_faces(domain))
     around = replace(holes_of(compiled, domain), layers=layers)
     judging = replace(around, efolds=ENRICHMENT.validation_hole_exponent)
+    near = [_points_towards(singular, domain, 0.5)]
     if around.holes:
-        near = np.concatenate([near, judging.domain_points(domain, 0.4)])
+        near.append(judging.domain_points(domain, 0.4))
     if layers is not None:
-        near = np.concatenate([near, layers.validation_points])
+        near.append(layers.validation_points)
     return Enrichment(
-        parts,
+        (*(f for some in found for f in some), *given),
         strong,
-        near,
-        inner,
+        np.concatenate(near),
+        _points_towards(singular, domain, 0.2),
         rim,
-        np.array([c.point for c in corners]).reshape(-1, compiled.dimension),
+        _places(corners, compiled.dimension),
         around,
         domain,
         judging.boundary_points(0.3) if around else None,
-        mild,
-        singular_points=np.array([c.point for c in singular]).reshape(-1, compiled.dimension),
+        _points_towards(mild, domain, 0.5),
+        singular_points=_places(singular, compiled.dimension),
     )
+
+
+def _places(corners: Sequence[Corner], d: int) -> Array:
+    """Return the positions of corners, (N, d)."""
+    return np.array([c.point for c in corners]).reshape(-1, d)
+
+
+def _points_towards(corners: Sequence[Corner], domain: Domain, shift: float) -> Array:
+    """Return points graded towards all corners, (N, d)."""
+    none = _places((), len(box_of(domain)))
+    return np.concatenate([none, *(_graded_points(corner, domain, shift) for corner in corners)])
 
 
 def with_singular_ends(plain: Enrichment, ends: Sequence[SingularEnd]) -> Enrichment:
@@ -264,12 +255,6 @@ def with_singular_ends(plain: Enrichment, ends: Sequence[SingularEnd]) -> Enrich
         corners=places,
         singular_points=places,
     )
-
-
-def _min_power(corner: Corner) -> float:
-    """Return the smallest non-integer power of any unknown."""
-    powers = [corner.first_power(k) for k in range(len(corner.kinds))]
-    return min((p for p in powers if p is not None), default=math.inf)
 
 
 def _graded_points(corner: Corner, domain: Domain, shift: float) -> Array:

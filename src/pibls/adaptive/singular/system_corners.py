@@ -13,14 +13,13 @@ import numpy as np
 from pibls.adaptive.singular.enrichment import Enrichment, corner_enrichment
 from pibls.adaptive.thresholds import ENRICHMENT, SYSTEM_CORNERS
 from pibls.analysis.corners.junctions import Junction
-from pibls.analysis.corners.pencil import with_bessel
-from pibls.analysis.corners.scalar_corners import Corner, leading_operator
+from pibls.analysis.corners.pencil import Sector, with_bessel
+from pibls.analysis.corners.scalar_corners import Corner
 from pibls.analysis.corners.system_corners import (
     SystemCorner,
     corner_bases,
     lower_order_bases,
     max_distance,
-    system_corners,
 )
 from pibls.analysis.thresholds import JUNCTIONS, SCALAR_CORNERS, SEGMENTS
 from pibls.arrays import Array
@@ -31,15 +30,6 @@ from pibls.geometry.faces.face import join_boundaries
 from pibls.problem.forms.compilation import CompiledProblem
 from pibls.problem.interfaces.decomposition import SubdomainDecomposition
 from pibls.spaces import VectorFunctions
-
-
-def relevant_system_corners(compiled: CompiledProblem, domain: Domain) -> tuple[SystemCorner, ...]:
-    """Return the corners of a system; none if each unknown has a second-order equation of its own."""
-    leads = [leading_operator(compiled, k) for k in range(compiled.unknowns)]
-    if all(lead is not None for lead in leads) and len({lead[1] for lead in leads if lead}) == 1:
-        return ()
-    found = system_corners(compiled, domain)
-    return found if len(found) <= SYSTEM_CORNERS.max_corners else ()
 
 
 def enrich_subdomains(
@@ -105,7 +95,7 @@ def with_system_corners(
     if not corners_of_system:
         return extra
     known: dict[tuple[float, int], list[tuple[complex, int]]] = {}
-    fields, more = list(extra.vector_functions), []
+    fields, inner = list(extra.vector_functions), []
     for corner in corners_of_system:
         # Corners of equal angle usually have the same exponents, as the four of a square.
         key = round(corner.angle, 9), len(corner.pencil.conditions)
@@ -113,59 +103,66 @@ def with_system_corners(
         if not corner.pencil.has_exponents(exponents):
             exponents = corner.pencil.exponents(highest)
         known.setdefault(key, exponents)
-        powers = corner.pencil.powers(highest, exponents)
-        length = max_distance(corner.point, domain)
-        found = corner_bases(corner.point, corner.pencil, powers, length)
-        where = (
-            0
-            if decomposition is None
-            else int(decomposition.locate(_graded_points(corner, domain, 0.5, 1)[-1:])[0])
-        )
-        bases = {(where, k): basis for (_, k), basis in found.items()}
-        fields.append(
-            VectorFunctions(bases, tuple(p.degree.real for p in powers), corner.point, corner.is_strong)
-        )
-        more.append(lower_order_bases(corner, corner.pencil.sectors[0], exponents, domain, length))
-        for k, basis in more[-1].items():
-            degrees = tuple(basis.terms[:, 0].tolist())
-            fields.append(
-                VectorFunctions({(where, k): basis}, degrees, corner.point, corner.is_strong, exact=False)
-            )
-    near = np.concatenate(
-        [_graded_points(w, domain, 0.5, ENRICHMENT.validation_angles) for w in corners_of_system]
-    )
-    angles = [
-        ENRICHMENT.validation_angles if not len(rich) else SYSTEM_CORNERS.lower_order_angles for rich in more
-    ]
-    inner = np.concatenate(
-        [_graded_points(w, domain, 0.2, n) for w, n in zip(corners_of_system, angles, strict=True)]
-    )
+        leading, *lower_order = _functions_of_corner(corner, exponents, highest, domain, decomposition)
+        fields += [leading, *lower_order]
+        angles = SYSTEM_CORNERS.lower_order_angles if lower_order else ENRICHMENT.validation_angles
+        inner.append(_graded_points(corner, domain, 0.2, angles))
+    near = [_graded_points(w, domain, 0.5, ENRICHMENT.validation_angles) for w in corners_of_system]
     sides = [w.sides for w in corners_of_system]
+    strong_points = [w.point for w in corners_of_system if w.is_strong]
     return replace(
         extra,
         vector_functions=tuple(fields),
-        is_essential=extra.is_essential or any(w.is_strong for w in corners_of_system),
-        validation_points=np.concatenate([extra.validation_points, near]),
-        fit_points=np.concatenate([extra.fit_points, inner]),
+        is_essential=extra.is_essential or bool(strong_points),
+        validation_points=np.concatenate([extra.validation_points, *near]),
+        fit_points=np.concatenate([extra.fit_points, *inner]),
         boundary_fit_points=join_boundaries(
             sides if extra.boundary_fit_points is None else [extra.boundary_fit_points, *sides], 2
         ),
         corners=np.concatenate([extra.corners, np.array([w.point for w in corners_of_system])]),
         # At weak corners even the pressure is smooth enough for a standard quadrature rule.
-        singular_points=np.concatenate(
-            [
-                extra.singular_points,
-                np.array([w.point for w in corners_of_system if w.is_strong]).reshape(-1, 2),
-            ]
-        ),
+        singular_points=np.concatenate([extra.singular_points, np.array(strong_points).reshape(-1, 2)]),
     )
+
+
+def _functions_of_corner(
+    corner: SystemCorner,
+    exponents: list[tuple[complex, int]],
+    highest: float,
+    domain: Domain,
+    decomposition: SubdomainDecomposition | None,
+) -> list[VectorFunctions]:
+    """Return the singular functions of a corner, then those that its terms of lower order add."""
+    powers = corner.pencil.powers(highest, exponents)
+    length = max_distance(corner.point, domain)
+    found = corner_bases(corner.point, corner.pencil, powers, length)
+    where = 0
+    if decomposition is not None:
+        where = int(decomposition.locate(_graded_points(corner, domain, 0.5, 1)[-1:])[0])
+    bases = {(where, k): basis for (_, k), basis in found.items()}
+    leading = VectorFunctions(bases, tuple(p.degree.real for p in powers), corner.point, corner.is_strong)
+    more = lower_order_bases(corner, corner.pencil.sectors[0], exponents, domain, length)
+    return [
+        leading,
+        *(
+            VectorFunctions(
+                {(where, k): basis},
+                tuple(basis.terms[:, 0].tolist()),
+                corner.point,
+                corner.is_strong,
+                exact=False,
+            )
+            for k, basis in more.items()
+        ),
+    ]
 
 
 def with_junctions(
     extra: Enrichment, junctions: Sequence[Junction], domain: Domain, decomposition: SubdomainDecomposition
 ) -> Enrichment:
     """Add the singular functions where interfaces meet, bend or end."""
-    fields, near, inner = list(extra.vector_functions), [extra.validation_points], [extra.fit_points]
+    new: list[VectorFunctions] = []
+    near, inner = [extra.validation_points], [extra.fit_points]
     exponents: list[tuple[complex, int]] = []
     for junction in junctions:
         cuts = [(np.array(junction.point), sector.middle) for sector in junction.pencil.sectors]
@@ -176,45 +173,21 @@ def with_junctions(
             continue
         if not junction.pencil.has_exponents(exponents):
             exponents = junction.pencil.exponents(SYSTEM_CORNERS.max_degree_junction)
-        powers = junction.pencil.powers(SYSTEM_CORNERS.max_degree_junction, exponents)
-        if not powers:
+        leading = _functions_of_junction(junction, exponents, cuts, domain, decomposition)
+        if leading is None:
             continue
-        powers = (
-            with_bessel(powers, SCALAR_CORNERS.max_power_reaction) if junction.is_reaction_only else powers
-        )
-        length = max_distance(junction.point, domain)
-        found = corner_bases(junction.point, junction.pencil, powers, length)
-        reached = _sectors_reached(
-            {p: i for i, p in enumerate(junction.subdomains)}, cuts, domain, decomposition
-        )
-        bases = {(p, k): basis for (i, k), basis in found.items() for p, j in reached.items() if i == j}
-        fields.append(VectorFunctions(bases, tuple(p.degree.real for p in powers), junction.point))
-        rich = any(junction.lower_order) and not junction.is_reaction_only
-        for number, sector in enumerate(junction.pencil.sectors):
-            more = lower_order_bases(junction, sector, exponents, domain, length) if rich else {}
-            for k, basis in more.items():
-                degrees = tuple(basis.terms[:, 0].tolist())
-                fields.append(
-                    VectorFunctions({(junction.subdomains[number], k): basis}, degrees, junction.point)
-                )
-            fine = SYSTEM_CORNERS.lower_order_angles if more else ENRICHMENT.validation_angles
+        new.append(leading)
+        for sector, p in zip(junction.pencil.sectors, junction.subdomains, strict=True):
+            lower_order = _lower_order_functions(junction, sector, p, exponents, domain)
+            new += lower_order
+            fine = SYSTEM_CORNERS.lower_order_angles if lower_order else ENRICHMENT.validation_angles
             for points, shift, angles in ((near, 0.5, ENRICHMENT.validation_angles), (inner, 0.2, fine)):
                 points.append(
                     _graded_sector_points(junction.point, sector.start, sector.stop, domain, shift, angles)
                 )
-    if len(fields) == len(extra.vector_functions):
+    if not new:
         return extra
-    # A junction at a corner replaces the functions of the corner.
-    places = np.array([f.point for f in fields[len(extra.vector_functions) :]])
-    size = SEGMENTS.corner_offset * max_distance(tuple(places[0]), domain)
-    at_corners = map(as_singular, extra.parts)
-    parts = tuple(
-        part
-        for part, own in zip(extra.parts, at_corners, strict=True)
-        if own is None or np.linalg.norm(places - own.tip.point, axis=1).min() > size
-    )
-    before, new = fields[: len(extra.vector_functions)], fields[len(extra.vector_functions) :]
-    before = [f for f in before if np.linalg.norm(places - f.point, axis=1).min() > size]
+    parts, before = _away_from(new, extra, domain)
     return replace(
         extra,
         parts=parts,
@@ -222,6 +195,59 @@ def with_junctions(
         validation_points=np.concatenate(near),
         fit_points=np.concatenate(inner),
     )
+
+
+def _functions_of_junction(
+    junction: Junction,
+    exponents: list[tuple[complex, int]],
+    cuts: Sequence[tuple[Array, float]],
+    domain: Domain,
+    decomposition: SubdomainDecomposition,
+) -> VectorFunctions | None:
+    """Return the singular functions of a junction on all subdomains they reach; None if there are none."""
+    powers = junction.pencil.powers(SYSTEM_CORNERS.max_degree_junction, exponents)
+    if not powers:
+        return None
+    if junction.is_reaction_only:
+        powers = with_bessel(powers, SCALAR_CORNERS.max_power_reaction)
+    found = corner_bases(junction.point, junction.pencil, powers, max_distance(junction.point, domain))
+    own = {p: i for i, p in enumerate(junction.subdomains)}
+    reached = _sectors_reached(own, cuts, domain, decomposition)
+    bases = {(p, k): basis for (i, k), basis in found.items() for p, j in reached.items() if i == j}
+    return VectorFunctions(bases, tuple(p.degree.real for p in powers), junction.point)
+
+
+def _lower_order_functions(
+    junction: Junction,
+    sector: Sector,
+    subdomain: int,
+    exponents: list[tuple[complex, int]],
+    domain: Domain,
+) -> list[VectorFunctions]:
+    """Return the functions that terms of lower order add in a sector of a junction."""
+    if junction.is_reaction_only or not any(junction.lower_order):
+        return []
+    more = lower_order_bases(junction, sector, exponents, domain, max_distance(junction.point, domain))
+    return [
+        VectorFunctions({(subdomain, k): basis}, tuple(basis.terms[:, 0].tolist()), junction.point)
+        for k, basis in more.items()
+    ]
+
+
+def _away_from(
+    new: Sequence[VectorFunctions], extra: Enrichment, domain: Domain
+) -> tuple[tuple[BasisSpec, ...], list[VectorFunctions]]:
+    """Return the corner functions that are kept: a junction at a corner replaces those of the corner."""
+    places = np.array([f.point for f in new])
+    size = SEGMENTS.corner_offset * max_distance(tuple(places[0]), domain)
+
+    def is_away(point: tuple[float, ...]) -> bool:
+        return bool(np.linalg.norm(places - point, axis=1).min() > size)
+
+    parts = tuple(
+        part for part in extra.parts if (own := as_singular(part)) is None or is_away(own.tip.point)
+    )
+    return parts, [f for f in extra.vector_functions if is_away(f.point)]
 
 
 def _sectors_reached(

@@ -13,6 +13,7 @@ from pibls.adaptive.thresholds import RANDOM_FEATURES, SUBDOMAINS
 from pibls.analysis.holes.enrichment import HoleEnrichment
 from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec, Joined, Mirrored, RandomFourierFeatures
+from pibls.basis.protocol import interior_size
 from pibls.basis.scale import scale_for
 from pibls.spaces import VectorFunctions
 
@@ -38,7 +39,7 @@ class SubdomainSpecs:
     @property
     def interior_size(self) -> int:
         """Number of functions that need points in the whole subdomain."""
-        return sum(getattr(s, "interior_size", s.size) for s in self.specs) + sum(f.size for f in self.fields)
+        return sum(map(interior_size, self.specs)) + sum(f.size for f in self.fields)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from pibls.adaptive.basis_parts import vector_functions_of
 from pibls.adaptive.singular.enrichment import Enrichment
 from pibls.adaptive.subdomains.family import SubdomainFamily, SubdomainSpecs
 from pibls.adaptive.thresholds import ENRICHMENT, SUBDOMAINS
@@ -36,7 +37,7 @@ from pibls.problem.forms.compilation import CompiledProblem, Residual
 from pibls.problem.interfaces.decomposition import SubdomainDecomposition
 from pibls.runtime.caching import cached_property
 from pibls.runtime.deadline import check_deadline
-from pibls.spaces import SingleDomainSpace, Space, SubdomainSpace, VectorFunctions, enriched_basis
+from pibls.spaces import Choice, SingleDomainSpace, Space, SubdomainSpace, enriched_basis
 
 HoleBoundaries = dict[tuple[int, int], Boundary]
 
@@ -78,18 +79,18 @@ class SubdomainProblem:
         """Enrichment of each subdomain."""
         return tuple(self.enrichment.restricted_to(p.is_in_subdomain) for p in self.subdomains)
 
-    def with_enrichment(self, spec: Any, share: float, extra: Enrichment) -> SubdomainSpecs:
+    def with_enrichment(self, spec: SubdomainSpecs, share: float, extra: Enrichment) -> SubdomainSpecs:
         """Return the bases with singular functions, each in its subdomain."""
         own = [replace(extra.restricted_to(p.is_in_subdomain), vector_functions=()) for p in self.subdomains]
         specs = (cast("BasisSpec", e.added_to(s, share)) for e, s in zip(own, spec.specs, strict=True))
         return SubdomainSpecs(tuple(specs), extra.reduced_vector_functions(share), spec.waves)
 
-    def draw_space(self, spec: Any, rng: np.random.Generator) -> Space:
+    def draw_space(self, spec: Choice, rng: np.random.Generator) -> Space:
         """Return the space of a basis: one basis per subdomain, or the same kind in all of them."""
         n = len(self.subdomains)
-        specs = getattr(spec, "specs", None) or (cast("BasisSpec", spec),) * n
+        specs = spec.specs if isinstance(spec, SubdomainSpecs) else (cast("BasisSpec", spec),) * n
         bases = [s.draw(p.bounds, rng) for s, p in zip(specs, self.subdomains, strict=True)]
-        fields: tuple[VectorFunctions, ...] = getattr(spec, "fields", ())
+        fields = vector_functions_of(spec)
         unknowns = self.compiled.unknowns
         whole = SingleDomainSpace(
             tuple(enriched_basis(b, fields, i, k) for i, b in enumerate(bases) for k in range(unknowns))

@@ -36,10 +36,12 @@ class ReducedBasis:
     def add(self, compiled: CompiledProblem, w: Array) -> None:
         """Add a solution as a snapshot."""
         size = len(w) // self.unknowns
-        for region, jet in {(r.region, j) for r in compiled.residuals for j in (*r.linear, *r.nonlinear)}:
-            phi = self.basis.jets(self.points[region].sites[jet.site], [jet.alpha])[0]
-            column = phi @ w[jet.unknown * size : (jet.unknown + 1) * size]
-            self._tables.setdefault((region, jet), []).append(column)
+        for region, derivative in {
+            (r.region, j) for r in compiled.residuals for j in (*r.linear, *r.nonlinear)
+        }:
+            phi = self.basis.jets(self.points[region].sites[derivative.site], [derivative.alpha])[0]
+            column = phi @ w[derivative.unknown * size : (derivative.unknown + 1) * size]
+            self._tables.setdefault((region, derivative), []).append(column)
         self.snapshots.append(w)
 
     def solve(self, compiled: CompiledProblem, use: Sequence[int], start: int) -> Array:
@@ -59,8 +61,8 @@ class ReducedBasis:
         return np.asarray(np.column_stack([self.snapshots[i] for i in use]) @ c)
 
     def _snapshot_tables(self, r: Residual, use: Sequence[int]) -> dict[PartialDerivative, Array]:
-        jets = (*r.linear, *r.nonlinear)
-        return {j: np.column_stack([self._tables[r.region, j][i] for i in use]) for j in jets}
+        derivatives = (*r.linear, *r.nonlinear)
+        return {j: np.column_stack([self._tables[r.region, j][i] for i in use]) for j in derivatives}
 
 
 @dataclass(frozen=True)
@@ -71,24 +73,24 @@ class _Rows:
     points: PointSet
     data: Array
     linear: Array
-    jets: list[Array]
+    derivatives: list[Array]
 
     @classmethod
-    def of(cls, r: Residual, points: PointSet, jets: dict[PartialDerivative, Array]) -> _Rows:
+    def of(cls, r: Residual, points: PointSet, derivatives: dict[PartialDerivative, Array]) -> _Rows:
         X = points.sites[0]
         data = r.data_function_values(X)
-        linear: Any = np.zeros((len(X), next(iter(jets.values())).shape[1]))
+        linear: Any = np.zeros((len(X), next(iter(derivatives.values())).shape[1]))
         for a, j in zip(r.coefficients(X, points.normals, data), r.linear, strict=True):
-            linear += a[:, None] * jets[j]
-        return cls(r, points, data, linear, [jets[j] for j in r.nonlinear])
+            linear += a[:, None] * derivatives[j]
+        return cls(r, points, data, linear, [derivatives[j] for j in r.nonlinear])
 
     def linearize(self, c: Array) -> tuple[Array, Array]:
         """Return J and b of the rows linearized about c: J c' = b."""
         X, normals = self.points.sites[0], self.points.normals
-        v = np.array([phi @ c for phi in self.jets]).reshape(len(self.jets), len(X))
+        v = np.array([phi @ c for phi in self.derivatives]).reshape(len(self.derivatives), len(X))
         rest = self.residual.rest(X, normals, self.data, v)
-        if not self.jets:
+        if not self.derivatives:
             return self.linear, -rest
         slopes = self.residual.partials(X, normals, self.data, v)
-        J = self.linear + sum(s[:, None] * phi for s, phi in zip(slopes, self.jets, strict=True))
+        J = self.linear + sum(s[:, None] * phi for s, phi in zip(slopes, self.derivatives, strict=True))
         return J, np.sum(slopes * v, axis=0) - rest

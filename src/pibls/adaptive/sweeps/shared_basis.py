@@ -108,8 +108,8 @@ class ParametricSolve:
         if factors is None or self.system is None:
             return True
         return (
-            compute_conditioning(context, self.system, factors, w, 0).coercivity
-            > context.thresholds.min_coercivity
+            compute_conditioning(context, self.system, factors, w, 0).stability_constant
+            > context.thresholds.min_stability
         )
 
     def add_snapshot(self, compiled: CompiledProblem, w: Array) -> None:
@@ -175,12 +175,14 @@ class SweepValidator:
             found = self.held_out[r.region]
             X = found.sites[0]
             data = r.data_function_values(X)
-            jets = {
+            derivatives = {
                 j: basis.jets(found.sites[j.site], [j.alpha])[0] @ parts[j.unknown]
                 for j in (*r.linear, *r.nonlinear)
             }
-            natural = {j: sizes[j.unknown] / np.prod(half ** np.array(j.alpha)) for j in jets}
-            nonlinear_values = np.array([jets[j] for j in r.nonlinear]).reshape(-1, len(X), len(problems))
+            natural = {j: sizes[j.unknown] / np.prod(half ** np.array(j.alpha)) for j in derivatives}
+            nonlinear_values = np.array([derivatives[j] for j in r.nonlinear]).reshape(
+                -1, len(X), len(problems)
+            )
             values = np.column_stack(
                 [
                     p.residuals[i].rest(X, found.normals, data, nonlinear_values[:, :, k])
@@ -189,14 +191,14 @@ class SweepValidator:
             )
             largest = np.abs(values).max(axis=0)
             slopes = [*zip(r.linear, r.coefficients(X, found.normals, data), strict=True)]
-            for jet, a in slopes:
-                values = values + a[:, None] * jets[jet]
+            for derivative, a in slopes:
+                values = values + a[:, None] * derivatives[derivative]
             if r.nonlinear:
                 slopes += zip(
                     r.nonlinear, r.partials(X, found.normals, data, nonlinear_values[:, :, 0]), strict=True
                 )
-            for jet, a in slopes:
-                size = np.maximum(np.abs(jets[jet]).max(axis=0), natural[jet])
+            for derivative, a in slopes:
+                size = np.maximum(np.abs(derivatives[derivative]).max(axis=0), natural[derivative])
                 largest = np.maximum(largest, np.abs(a).max() * size)
             rms = np.sqrt(np.mean(values**2, axis=0))
             relative = rms / np.where(largest > 0, largest, 1.0)

@@ -148,7 +148,7 @@ def _over_time(a: Array, errors: Sequence[ErrorEstimate]) -> tuple[tuple[float, 
 def _norms(c: Array, found: Sequence[Norms]) -> Norms:
     """Return bounds of the norms of a sum, relative to the largest term of any part."""
     a = np.abs(c)
-    most, rms = (float(a @ [getattr(n, name) for n in found]) for name in ("max", "rms"))
+    most, rms = float(a @ [n.max for n in found]), float(a @ [n.rms for n in found])
     terms = max(
         (s * n.rms / n.relative for s, n in zip(a, found, strict=True) if n.relative > 0), default=0.0
     )

@@ -111,21 +111,14 @@ class TensorProductStrategy(Strategy):
             return
         self._previous, self._current = self._current, made
         found, system, result = made
-        context = self.context
         sizes = self.scales(found)
         spectra = axis_spectra(system.piecewise_coefficients(result.U), sizes)
         worst = max(float(spectral_tail(S).max()) for S in spectra)
-        if self._last_work_and_tail is not None and worst > 0:
-            self._digits_gained = math.log10(max(self._last_work_and_tail[1], 1e-300) / worst)
-        self._last_work_and_tail = (found.work, worst)
-        self.residual_history.append(found.relative_residual)
-        if self.best is None or not self.error.checked:
-            self.best = found
-        self.report(found, None, cells=len(self.partitions.grid_space(1)))
+        self._record(found, worst)
         if self._has_corner_mismatch(system, result, sizes):
             self._is_finished = True
             return
-        limit = context.thresholds.max_cell_tail * context.tol
+        limit = self.context.thresholds.max_cell_tail * self.context.tol
         at_rounding_limit = (
             worst < 1e-9
             and (self._digits_gained < 0.05 or worst < 10.0 * _relative_step(result.last_step, sizes))
@@ -135,6 +128,17 @@ class TensorProductStrategy(Strategy):
             self._refine(spectra, limit)
             return
         self._confirm(found, system, result, spectra, at_rounding_limit)
+
+    def _record(self, found: Candidate, worst: float) -> None:
+        """Record a candidate with its largest spectral tail."""
+        assert self.partitions is not None
+        if self._last_work_and_tail is not None and worst > 0:
+            self._digits_gained = math.log10(max(self._last_work_and_tail[1], 1e-300) / worst)
+        self._last_work_and_tail = (found.work, worst)
+        self.residual_history.append(found.relative_residual)
+        if self.best is None or not self.error.checked:
+            self.best = found
+        self.report(found, None, cells=len(self.partitions.grid_space(1)))
 
     def finalize_from_history(self) -> None:
         """Bound the error by the last change, which is larger than the error while refinements gain."""

@@ -30,7 +30,6 @@ from pibls.adaptive.thresholds.scheduling import (
     SCHEDULER,
     SWEEPS,
     VALIDATION,
-    WELL_POSEDNESS,
 )
 from pibls.adaptive.thresholds.singular import CELL_CORNERS, ENRICHMENT, SUBDOMAINS, SYSTEM_CORNERS
 
@@ -59,7 +58,6 @@ __all__ = [
     "TIME_DISCRETIZATIONS",
     "TIME_STEPPING",
     "VALIDATION",
-    "WELL_POSEDNESS",
     "WINDOW_STRATEGY",
     "Thresholds",
 ]

@@ -21,8 +21,8 @@ class Thresholds:
     and of Σ|∂u/∂rᵢ| ε|terms|, the effect of rounding in the equations: near a resonance, missed by 0.1 to
     1e-6, that was 1.5 to 9.5 of the error, while two solutions agreed to 0.06 of it; in well-posed problems
     it is 2e-16 to 1e-14."""
-    min_safe_coercivity: float = 1e-2
-    """Coercivity above which the effect of rounding is not computed (TC-1 to TC-11: 1e-2 to 0.2)."""
+    min_safe_stability: float = 1e-2
+    """Stability constant above which the effect of rounding is not computed (TC-1 to TC-11: 1e-2 to 0.2)."""
     rounding: float = 8.0 * 2.2e-16
     """Smallest estimate relative to max|u|: two solutions may agree by chance to the last digit."""
     max_resolved_residual: float = 1e-6
@@ -34,15 +34,16 @@ class Thresholds:
     that nothing was found."""
     min_solution_difference: float = 1e-3
     """Two functions that both solve the equations and differ by more are two solutions."""
-    min_coercivity: float = 1e-6
-    """With a smaller coercivity the problem may be under-determined: well-posed problems had 4e-4 and more, a
-    resonance missed by 1e-4 had 6e-7 to 6e-9, a missing condition 1e-9 to 1e-18."""
-    zero_coercivity: float = 1e-13
-    """A smaller coercivity is rounding: the problem is under-determined."""
-    max_coercivity_decay: float = 0.1
-    """Decrease of the coercivity at twice the width, beyond R^-m of an equation of order m, where a condition
-    is missing (8e-3 and less, 2e-3 for the heat equation without an initial condition); resonances missed by
-    1e-2 to 1e-6 and an eigenfrequency of a cantilever have 0.4 to 15."""
+    min_stability: float = 1e-6
+    """With a smaller stability constant (`adaptive.validation.conditioning`) the problem may be
+    under-determined: well-posed problems had 4e-4 and more, a resonance missed by 1e-4 had 6e-7 to 6e-9, a
+    missing condition 1e-9 to 1e-18."""
+    zero_stability: float = 1e-13
+    """A smaller stability constant is rounding: the problem is under-determined."""
+    max_stability_decay: float = 0.1
+    """Decrease of the stability constant at twice the width, beyond R^-m of an equation of order m, where a
+    condition is missing (8e-3 and less, 2e-3 for the heat equation without an initial condition); resonances
+    missed by 1e-2 to 1e-6 and an eigenfrequency of a cantilever have 0.4 to 15."""
     min_contradiction_residual: float = 1e-4
     """Relative residual above which, if nothing changes any more, conditions contradict each other."""
     max_unchanged: float = 0.05

@@ -98,7 +98,7 @@ class FaceResidualThresholds:
     min_singular_ratio: float = 10.0
     """Ratio of the face residual to the interior indicator in a singular cell (60 to 160 are observed)."""
     max_resolved_indicator: float = 0.1
-    """Indicator above which singular cells cannot be recognised."""
+    """Indicator above which singular cells cannot be recognized."""
     corner_distance: float = 0.03
     """Relative to the cell: distance within which the largest residual is attributed to a corner."""
 

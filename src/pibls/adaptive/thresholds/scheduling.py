@@ -19,6 +19,8 @@ class SchedulerThresholds:
     """Functions per unknown in the fallback solve, and …"""
     fallback_steps: int = 4
     """… its Newton steps."""
+    unstable_nodes: int = 512
+    """Random features that may find a solution of an ill-posed evolution nevertheless."""
     cheap_fraction: float = 0.02
     """Of the remaining work of the best strategy: a candidate that costs less is computed if the previous one
     of its strategy was an improvement."""
@@ -128,7 +130,7 @@ FEATURE_FAMILY = FeatureFamilyThresholds()
 
 @dataclass(frozen=True)
 class InitialGuessThresholds:
-    """Initial guess of a nonlinear problem (`adaptive.initial_guess.harmonic`)."""
+    """Initial guess of a nonlinear problem (`adaptive.initial_guess.guess_sequence`)."""
 
     condition_weight: float = 1e3
     """Weight of the conditions relative to smoothness."""
@@ -164,21 +166,3 @@ class SweepThresholds:
 
 
 SWEEPS = SweepThresholds()
-
-
-@dataclass(frozen=True)
-class WellPosednessThresholds:
-    """Evolutions whose short waves grow without bound (`adaptive.evolutions.well_posedness`)."""
-
-    wave_number: float = 1e5
-    """Wave number times the width. Waves that are ten times shorter …"""
-    min_growth_ratio: float = 5.0
-    """… grow at least this much faster in an ill-posed problem: ten times for Laplace's equation, a hundred
-    times for the backward heat equation; √10 where a first derivative stands beside u_tt."""
-    min_relative_real_part: float = 1e-2
-    """Relative to |λ|: a smaller real part may be rounding, or damping of waves."""
-    max_nodes: int = 512
-    """Random features that may find a solution of an ill-posed problem nevertheless."""
-
-
-WELL_POSEDNESS = WellPosednessThresholds()

@@ -30,8 +30,6 @@ class CornerFunctionThresholds:
     """… where materials meet."""
     lower_order_angles: int = 20
     """Angles of fitted points where lower-order terms add polynomials of the angle."""
-    max_corners: int = 12
-    """With more corners, no corner functions are used."""
     max_relative_distance: float = 0.25
     """Relative to the subdomain: one that is closer to a singular point beyond an artificial interface gets
     its functions."""
@@ -46,8 +44,6 @@ class EnrichmentThresholds:
 
     max_strong_power: float = 1.0 - 1e-6
     """A first power below this makes fluxes infinite: random features alone are not tried."""
-    max_corners: int = 24
-    """Corners, the strongest first."""
     validation_levels: int = 12
     """Distances of held-out points from a corner, and …"""
     validation_angles: int = 5

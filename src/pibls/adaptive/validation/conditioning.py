@@ -1,7 +1,12 @@
-r"""Coercivity min ‖J w‖ over functions with u(x) = 1, and the effect of rounding on the solution.
+r"""Conditioning of the linearized least-squares problem, and the share of the data left unexplained.
 
-A coercivity of zero means that the problem is under-determined. If it is small, rounding errors are
-amplified: near a resonance two solutions may agree far better than either is accurate.
+The stability constant is c = min over points x of min ‖J w‖ over functions with u(x) = 1, the smallest
+residual of a function with the value one somewhere: |u(x)| ≤ ‖J w‖/c. It is the inverse of the largest
+leverage, 1/max ‖R⁻ᵀφ(x)‖ for J = QR, over 24 sample points. If it is zero, the problem is under-determined.
+If it is small, rounding errors are amplified: near a resonance two solutions may agree far better than
+either is accurate.
+
+`unexplained_share` compares the residual of a solution with that of u = 0.
 """
 
 from __future__ import annotations
@@ -33,9 +38,9 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Conditioning:
-    """Coercivity of a problem at its solution, and the effect of rounding."""
+    """Stability constant of a problem at its solution, and the effect of rounding."""
 
-    coercivity: float
+    stability_constant: float
     """The smallest residual caused by a change of the solution by 1 at some point."""
     rounding: Array = field(default_factory=lambda: np.zeros(1))
     """Change of each unknown by rounding errors in the terms of the equations."""
@@ -48,25 +53,26 @@ def conditioning_at(
     context: ValidationContext,
     system: System | SharedCoefficientSystem | EvenOddSystem,
     outcome: Outcome,
-    key: int,
+    sample_offset: int,
     *,
     exactly: bool,
 ) -> Conditioning:
     """Return the conditioning at a solution, from the factors of its solve or ``exactly`` from new ones.
 
-    Factors of a nonlinear solve that ended early are truncated: a small coercivity is computed again exactly.
+    ``sample_offset`` selects which of the comparison points are the sample points. Factors of a nonlinear
+    solve that ended early are truncated: a small stability constant is computed again exactly.
     """
     found_with = as_leverage_factorization(outcome.factors)
     if system.is_linear and found_with is not None:
-        return compute_conditioning(context, system, found_with, outcome.w, key)
-    J, _ = system.linearise(system.values(outcome.w))
+        return compute_conditioning(context, system, found_with, outcome.w, sample_offset)
+    J, _ = system.linearize(system.values(outcome.w))
     if not is_finite(J):
         return UNKNOWN_CONDITIONING
     known = None if exactly else found_with
-    found = compute_conditioning(context, system, _factors(J, known), outcome.w, key)
-    if system.is_linear or exactly or found.coercivity > context.thresholds.min_coercivity:
+    found = compute_conditioning(context, system, _factors(J, known), outcome.w, sample_offset)
+    if system.is_linear or exactly or found.stability_constant > context.thresholds.min_stability:
         return found
-    return compute_conditioning(context, system, _factors(J, None), outcome.w, key)
+    return compute_conditioning(context, system, _factors(J, None), outcome.w, sample_offset)
 
 
 def compute_conditioning(
@@ -74,21 +80,22 @@ def compute_conditioning(
     system: System | SharedCoefficientSystem | EvenOddSystem,
     factors: LeverageFactorization,
     w: Array,
-    key: int,
+    sample_offset: int,
 ) -> Conditioning:
     """Return min 1/‖R⁻ᵀφ(x)‖ over points x, for rows of unit length, and Σᵢ|∂u/∂rᵢ| ε|terms| there.
 
-    If a condition is missing, some function has no residual, and the minimum is zero up to rounding.
+    ``sample_offset`` selects which of the comparison points are the points x. If a condition is missing,
+    some function has no residual, and the minimum is zero up to rounding.
     """
     space: SingleDomainSpace = system.space
     # A regular subset of random points is random too.
     X = context.comparison_points.all[
-        key % _SAMPLE_POINTS :: max(len(context.comparison_points.all) // _SAMPLE_POINTS, 1)
+        sample_offset % _SAMPLE_POINTS :: max(len(context.comparison_points.all) // _SAMPLE_POINTS, 1)
     ][:_SAMPLE_POINTS]
     zero = (0,) * context.compiled.dimension
     # Functions of a subdomain are evaluated only there: elsewhere they are undetermined.
     places = [X] * len(space.bases) if context.subdomains is None else context.subdomains.points_by_unknown(X)
-    coercivity, least_determined = np.inf, []
+    stability_constant, least_determined = np.inf, []
     for k, points in enumerate(places):
         if not len(points):
             continue
@@ -97,12 +104,12 @@ def compute_conditioning(
         values = system.merge_columns(values)
         leverages = factors.leverage(values)
         index = int(np.argmax(leverages))
-        coercivity = min(coercivity, 1.0 / float(leverages[index]))
+        stability_constant = min(stability_constant, 1.0 / float(leverages[index]))
         least_determined.append(values[index])
-    if coercivity > context.thresholds.min_safe_coercivity or len(least_determined) < len(places):
-        return Conditioning(coercivity)
+    if stability_constant > context.thresholds.min_safe_stability or len(least_determined) < len(places):
+        return Conditioning(stability_constant)
     return Conditioning(
-        coercivity, _EPS * factors.influence(np.array(least_determined), system.term_magnitudes(w))
+        stability_constant, _EPS * factors.influence(np.array(least_determined), system.term_magnitudes(w))
     )
 
 

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
-from pibls.adaptive.evolution import Evolution, evolution_of
 from pibls.adaptive.random_features.family import RandomFeatureFamily
 from pibls.adaptive.singular.enrichment import Enrichment
 from pibls.adaptive.subdomains.family import SubdomainFamily
 from pibls.adaptive.subdomains.subdomain_problem import SubdomainProblem
 from pibls.adaptive.thresholds import DEFAULT, VALIDATION, Thresholds
-from pibls.adaptive.validation.data_scan import narrow_extremes
+from pibls.adaptive.validation.data_scan import DataExtremes, narrow_extremes
 from pibls.adaptive.validation.estimate import ComparisonPoints, unknowns_at
 from pibls.adaptive.validation.scales import balanced_magnitudes, error_scales, undriven_unknowns
+from pibls.analysis.evolution import Evolution, evolution_of
 from pibls.analysis.homogeneous_waves import max_wavenumber
 from pibls.arrays import Array
 from pibls.assembly.even_odd import Inversion, inversion_of
 from pibls.assembly.points import Points, PointSet, place
 from pibls.assembly.residual_coefficients import PlacedPoints, ResidualCoefficients
+from pibls.assembly.tensor_products.box_problem import BoxProblem
 from pibls.geometry import Domain, box_of
 from pibls.linalg.tree.engine import LOCAL, Engine
-from pibls.problem import Region
+from pibls.problem import Problem, Region
 from pibls.problem.forms.compilation import CompiledProblem
 from pibls.problem.interfaces.decomposition import SubdomainDecomposition
 from pibls.runtime.caching import cached_property
@@ -37,6 +37,35 @@ from pibls.spaces import Space
 _WAVE_SAMPLES = 4  # points at which coefficients are evaluated to find homogeneous waves
 _SCALE_SAMPLES = 64  # points at which the terms of the equations are evaluated
 _MAX_CACHED_SEEDS = 32  # seeds whose points are kept for the next solve of a problem
+
+
+@dataclass
+class ValidationCache:
+    """Results about one compiled problem that the next solve of it reuses; stored in `Problem.memo`."""
+
+    contexts: dict[int, ValidationContext] = field(default_factory=dict)
+    """Contexts without enrichment, by seed."""
+    extremes: dict[Region, list[DataExtremes]] = field(default_factory=dict)
+    """Extremes of the data, by region."""
+    inversion: tuple[Inversion | None] | None = None
+    """The point symmetry of the problem, or None in a tuple if it has none; None before it was looked for."""
+    max_wavenumber: float | None = None
+    box_problem: tuple[BoxProblem | None] | None = None
+
+    def store(self, context: ValidationContext) -> None:
+        """Store the context of its seed."""
+        if len(self.contexts) >= _MAX_CACHED_SEEDS:
+            self.contexts.clear()
+        self.contexts[context.seed] = context
+
+
+def validation_cache(problem: Problem) -> ValidationCache:
+    """Return the cache of a problem at its values of the parameters."""
+    return problem.memo(_new_cache)
+
+
+def _new_cache(_: Problem) -> ValidationCache:
+    return ValidationCache()
 
 
 @dataclass(frozen=True)
@@ -67,7 +96,7 @@ class ValidationContext:
     """Interior points at which the data are far larger than at the other held-out points."""
     engine: Engine = field(default=LOCAL, repr=False)
     """Engine that eliminates the cells."""
-    problem_cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    cache: ValidationCache = field(default_factory=lambda: ValidationCache(), repr=False, compare=False)
     """Results about the problem that are reused by its next solve."""
     rounding_shifts: list[Array] = field(default_factory=list, repr=False, compare=False)
     """Effect of rounding on each unknown, relative to its magnitude; the last entry is the best."""
@@ -84,12 +113,11 @@ class ValidationContext:
         seed: int,
         tol: float,
         extra: Enrichment | None = None,
-        kept: dict[str, Any] | None = None,
+        cache: ValidationCache | None = None,
     ) -> ValidationContext:
-        """Create the context; ``kept`` has results of earlier solves, independent of seed and tol."""
-        kept = {} if kept is None else kept
-        cached_contexts: dict[int, ValidationContext] = kept.setdefault("contexts", {})
-        cached = cached_contexts.get(seed) if not extra else None
+        """Create the context; ``cache`` has results of earlier solves, independent of seed and tol."""
+        cache = ValidationCache() if cache is None else cache
+        cached = cache.contexts.get(seed) if not extra else None
         if cached is not None and cached.compiled is compiled:
             # Values of Python functions are not reused: they may have changed.
             known = {key: k for key, k in cached.coefficients_cache.items() if not k.residual.data}
@@ -97,46 +125,38 @@ class ValidationContext:
         d = compiled.dimension
         n = VALIDATION.held_out.get(d, 1000)
         faces = max(n // 2, 2) if d > 1 else 2
-        rng = random_stream(seed, 0)
-        held_out = place(compiled, domain, Points(n, faces, faces // 2, rule="halton"), rng)
-        extremes_cache = kept.setdefault("peaks", {})
+        held_out = place(
+            compiled, domain, Points(n, faces, faces // 2, rule="halton"), random_stream(seed, 0)
+        )
         narrow_points = {
-            r: narrow_extremes(r, found, compiled.on_region(r), domain, extremes_cache)
+            r: narrow_extremes(r, found, compiled.on_region(r), domain, cache.extremes)
             for r, found in held_out.items()
         }
-        held_out = {r: PointSet.joined([found, *narrow_points[r]]) for r, found in held_out.items()}
         extra = Enrichment() if extra is None else extra
-        held_out = {r: _with_enrichment_points(r, found, extra) for r, found in held_out.items()}
-        other = random_stream(seed, 6)
-        accepted_points = place(compiled, domain, Points(n, faces, faces // 2, rule="uniform"), other)
-        sites = [site for found in accepted_points.values() for site in found.sites]
-        even = np.asarray(domain.interior(n // 2, other), dtype=float)
+        held_out = {
+            r: _with_enrichment_points(r, PointSet.joined([found, *narrow_points[r]]), extra)
+            for r, found in held_out.items()
+        }
         evolution = evolution_of(compiled, domain)
-        axis = None if evolution is None else evolution.axis
-        if evolution is not None:
-            sites.append(_at_final_time(np.concatenate(sites), evolution))
-        where = ComparisonPoints(
-            np.concatenate([*sites, *(p.sites[0] for each in narrow_points.values() for p in each)]),
-            even,
-            axis,
+        comparison_points = _comparison_points(
+            compiled, domain, Points(n, faces, faces // 2, rule="uniform"), seed, evolution
         )
+        narrow_sites = [p.sites[0] for each in narrow_points.values() for p in each]
         inside = [p.sites[0] for r, each in narrow_points.items() if r.is_interior for p in each]
         context = cls(
             compiled,
             domain,
             held_out,
-            where,
+            replace(comparison_points, all=np.concatenate([comparison_points.all, *narrow_sites])),
             seed,
             tol,
             evolution,
             enrichment=extra,
-            problem_cache=kept,
+            cache=cache,
             narrow_data_points=np.concatenate([np.empty((0, d)), *inside]),
         )
         if not extra:
-            if len(cached_contexts) >= _MAX_CACHED_SEEDS:
-                cached_contexts.clear()
-            cached_contexts[seed] = context
+            cache.store(context)
         return context
 
     def on_subdomains(self, materials: SubdomainDecomposition) -> ValidationContext:
@@ -177,27 +197,24 @@ class ValidationContext:
         """Point reflection under which the equations are invariant, for random features alone; cached."""
         if self.enrichment or self.subdomains is not None or self.evolution is not None:
             return None
-        known = self.problem_cache.get("inversion")
-        if known is None or known[0] is not self.compiled:
-            known = self.problem_cache["inversion"] = self.compiled, inversion_of(self.compiled, self.domain)
-        found: Inversion | None = known[1]
-        return found
+        if self.cache.inversion is None:
+            self.cache.inversion = (inversion_of(self.compiled, self.domain),)
+        return self.cache.inversion[0]
 
     @property
     def shortest_homogeneous_wave(self) -> float:
         """Largest frequency of waves that solve the homogeneous equations, per half box; cached."""
         if not self.compiled.is_linear or self.evolution is not None or self.compiled.dimension > 2:
             return 0.0
-        if "ripples" not in self.problem_cache:
+        if self.cache.max_wavenumber is None:
             inside = [r for r in self.compiled.residuals if r.region.is_interior]
             given = [
                 ResidualCoefficients.of(r, self.held_out[r.region], self.coefficients_cache).coefficients
                 for r in inside
             ]
             some = [c[:, :: max(c.shape[1] // _WAVE_SAMPLES, 1)] for c in given]
-            self.problem_cache["ripples"] = max_wavenumber(self.compiled, some, self.box)
-        found: float = self.problem_cache["ripples"]
-        return found
+            self.cache.max_wavenumber = max_wavenumber(self.compiled, some, self.box)
+        return self.cache.max_wavenumber
 
     @property
     def density(self) -> float:
@@ -299,6 +316,20 @@ def _with_enrichment_points(region: Region, found: PointSet, extra: Enrichment) 
         sites = np.concatenate([found.sites[0], more.points])
         return PointSet((sites,), np.concatenate([found.normals, more.normals]))
     return found
+
+
+def _comparison_points(
+    compiled: CompiledProblem, domain: Domain, points: Points, seed: int, evolution: Evolution | None
+) -> ComparisonPoints:
+    """Return the points at which two solutions are compared: in all regions, and at the final time."""
+    rng = random_stream(seed, 6)
+    placed = place(compiled, domain, points, rng)
+    sites = [site for found in placed.values() for site in found.sites]
+    even = np.asarray(domain.interior(points.interior // 2, rng), dtype=float)
+    if evolution is None:
+        return ComparisonPoints(np.concatenate(sites), even, None)
+    sites.append(_at_final_time(np.concatenate(sites), evolution))
+    return ComparisonPoints(np.concatenate(sites), even, evolution.axis)
 
 
 def _at_final_time(X: Array, evolution: Evolution) -> Array:

@@ -1,9 +1,9 @@
 r"""Scan of the data for extremes that are narrower than the distance of the held-out points.
 
-A source, a coefficient or a boundary value may vary between the held-out points only: then all equations hold
-at them, although the function is no solution. Extremes max |g(x) - median(g)| are searched at many points and
-where the argument of a function, as in exp(-a(x)), is smallest or largest, which is found however narrow the
-function is.
+A source, a coefficient or a boundary value f may vary between the held-out points only: then all equations
+hold at them, although the function is no solution. Extremes max |f(x) - median(f)| are searched at many
+points, and where an inner function g, as in exp(-g(x)), is smallest, largest or zero, which is found
+however narrow exp(-g) is.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def steep_data_points(residual: Residual, X: Array, domain: Domain) -> Array:
 
 
 def _find_steep_points(residual: Residual, scanned: PointSet, domain: Domain, *, inside: bool) -> PointSet:
-    """Return points at which arguments of functions are smallest, largest or closest to zero.
+    """Return points at which the inner functions g of the data are smallest, largest or closest to zero.
 
     The search contracts around the best of the scanned points; on the boundary it moves along it.
     """

@@ -165,8 +165,8 @@ class ComparisonPoints:
 
 def unknowns_at(space: Space, w: Array, X: Array, unknowns: int) -> Array:
     """Return every unknown at the points X, (unknowns, n)."""
-    jets = tuple(PartialDerivative(k, (0,) * X.shape[1]) for k in range(unknowns))
-    return space.values((X,), jets, w)
+    derivatives = tuple(PartialDerivative(k, (0,) * X.shape[1]) for k in range(unknowns))
+    return space.values((X,), derivatives, w)
 
 
 def compare(

@@ -8,6 +8,7 @@ with v = 0 at both ends, its scale follows from the other unknowns.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,39 +27,58 @@ def undriven_unknowns(
     Zero satisfies as many equations as there are such unknowns, and all conditions on them alone. A term
     whose coefficient is zero everywhere, such as a parameter with the value zero, is ignored.
     """
-    together: dict[object, list[ResidualCoefficients]] = {}
-    for i, r in enumerate(compiled.residuals):  # the parts of an integral are one statement
-        together.setdefault(r.name if r.region.is_integral else i, []).append(known(r))
-    facts = list(together.values())
-    about = [
-        {j.unknown for k in parts for j in k.residual.nonlinear}
-        | {
-            j.unknown
-            for k in parts
-            for j, c in zip(k.residual.linear, k.coefficients, strict=True)
-            if c.any()
-        }
-        for parts in facts
-    ]
-
-    def holds(i: int, zero: set[int]) -> bool:
-        return all(holds_for_zero(zero, k) for k in facts[i])
-
-    def solved(zero: set[int]) -> list[set[int]]:
-        return [a for i, a in enumerate(about) if facts[i][0].residual.region.is_interior and holds(i, zero)]
-
-    found = set().union(*solved(set(range(compiled.unknowns))))
+    statements = _Statements.of(compiled, known)
+    found = set().union(*statements.solved_by_zero(set(range(compiled.unknowns))))
     while found:
-        own = [a & found for a in solved(found)]
-        contrary = [a for i, a in enumerate(about) if a <= found and not holds(i, found)]
-        if contrary:
+        own = [a & found for a in statements.solved_by_zero(found)]
+        contrary = statements.violated_by_zero(found)
+        if contrary is not None:
             # Drop the unknown without which zero still satisfies the most equations.
-            found = found - {max(sorted(contrary[0]), key=lambda k: len(solved(found - {k})))}
+            found = found - {max(sorted(contrary), key=lambda k: len(statements.solved_by_zero(found - {k})))}
         elif found == set().union(*own):
             return frozenset(found if len(own) >= len(found) else ())
         else:
             found = set().union(*own)
     return frozenset()
+
+
+@dataclass(frozen=True)
+class _Statements:
+    """Equations and conditions with their coefficients, and the unknowns in each."""
+
+    parts: list[list[ResidualCoefficients]]
+    """The coefficients of each statement; the parts of an integral are one statement."""
+    unknowns: list[set[int]]
+
+    @classmethod
+    def of(cls, compiled: CompiledProblem, known: Callable[[Residual], ResidualCoefficients]) -> _Statements:
+        together: dict[object, list[ResidualCoefficients]] = {}
+        for i, r in enumerate(compiled.residuals):
+            together.setdefault(r.name if r.region.is_integral else i, []).append(known(r))
+        parts = list(together.values())
+        return cls(parts, [set().union(*map(_unknowns_in, each)) for each in parts])
+
+    def _holds(self, number: int, zero: set[int]) -> bool:
+        return all(holds_for_zero(zero, k) for k in self.parts[number])
+
+    def solved_by_zero(self, zero: set[int]) -> list[set[int]]:
+        """Return the unknowns of each equation that holds if these unknowns are zero."""
+        return [
+            a
+            for i, a in enumerate(self.unknowns)
+            if self.parts[i][0].residual.region.is_interior and self._holds(i, zero)
+        ]
+
+    def violated_by_zero(self, zero: set[int]) -> set[int] | None:
+        """Return the unknowns of the first statement on these unknowns alone that does not hold for zero."""
+        return next((a for i, a in enumerate(self.unknowns) if a <= zero and not self._holds(i, zero)), None)
+
+
+def _unknowns_in(known: ResidualCoefficients) -> set[int]:
+    """Return the unknowns of a statement whose coefficients are not zero everywhere."""
+    r = known.residual
+    linear = {j.unknown for j, c in zip(r.linear, known.coefficients, strict=True) if c.any()}
+    return linear | {j.unknown for j in r.nonlinear}
 
 
 def holds_for_zero(zero: Collection[int], known: ResidualCoefficients) -> bool:
@@ -86,18 +106,18 @@ def balanced_magnitudes(
     wanted = tuple(dict.fromkeys(j for r in equations.residuals for j in (*r.linear, *r.nonlinear)))
     found = dict(zip(wanted, space.values((X,), wanted, w), strict=True))
     for r in equations.residuals:
-        jets = r.derivatives
+        derivatives = r.derivatives
         known = ResidualCoefficients.of(r, points)
         if idle and holds_for_zero(idle, known):
             continue
-        values = np.array([found[j] for j in jets]).reshape(len(jets), -1)
+        values = np.array([found[j] for j in derivatives]).reshape(len(derivatives), -1)
         k = len(r.linear)
         weights = np.concatenate([known.coefficients, r.partials(X, points.normals, known.data, values[k:])])
         largest = float(np.nan_to_num(np.abs(weights * values)).max(initial=0.0))
         strongest = np.zeros(equations.unknowns)
-        for jet, c in zip(jets, weights, strict=True):
-            size = float(np.nan_to_num(np.abs(c)).max()) / float(np.prod(half ** np.array(jet.alpha)))
-            strongest[jet.unknown] = max(strongest[jet.unknown], size)
+        for derivative, c in zip(derivatives, weights, strict=True):
+            size = float(np.nan_to_num(np.abs(c)).max()) / float(np.prod(half ** np.array(derivative.alpha)))
+            strongest[derivative.unknown] = max(strongest[derivative.unknown], size)
         with np.errstate(divide="ignore", invalid="ignore"):
             out = np.minimum(out, np.where(strongest > 0, largest / strongest, np.inf))
     return np.where(np.isfinite(out), out, 0.0)

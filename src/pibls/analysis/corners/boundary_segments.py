@@ -7,7 +7,7 @@ is a corner, even on a straight side.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -91,44 +91,56 @@ def opening_angle(start: float, stop: float) -> float:
 def _ends(face: Face, compiled: CompiledProblem) -> list[SegmentEnd]:
     """Return both ends of every segment of a face."""
     boundary = [r for r in compiled.residuals if r.region.is_boundary]
+    places = _segment_parameters(face, boundary)
+    return [end for a, b in pairwise(places) for end in _segment_ends(face, a, b, boundary)]
+
+
+def _segment_parameters(face: Face, boundary: Sequence[Residual]) -> list[float]:
+    """Return the parameters at which segments of a face begin or end; none if it is one closed segment."""
+    known = _region_ends(face, dict.fromkeys(r.region for r in boundary if r.region.sites == 1))
+    places = [c for i, c in enumerate(known) if i == 0 or c - known[i - 1] > 1e-9]
+    if not face.is_closed:
+        return places
+    if len(places) == 2:
+        return []
+    if _changes_at_seam(face, boundary):
+        return places
+    inner = [c for c in places if 1e-9 < c < 1.0 - 1e-9]
+    return [*inner, inner[0] + 1.0]
+
+
+def _region_ends(face: Face, regions: Iterable[Region]) -> list[float]:
+    """Return the parameters of the ends of a face and of all regions on it, in ascending order."""
     shares = np.linspace(0.0, 1.0, 65)
     cuts: list[float] = [0.0, 1.0]
     exact: list[float] = []
-    for region in dict.fromkeys(r.region for r in boundary):
-        if region.sites == 1:
-            parameters = np.union1d(shares, region.breakpoints(face))
-            ends = [c for pair in face_intervals(face, parameters, region.mask) for c in pair]
-            for cut in (c % 1.0 if c > 1.0 else c for c in ends):
-                place = _equality_parameter(face, cut, region)
-                (cuts if place is None else exact).append(cut if place is None else place)
+    for region in regions:
+        parameters = np.union1d(shares, region.breakpoints(face))
+        ends = [c for pair in face_intervals(face, parameters, region.mask) for c in pair]
+        for cut in (c % 1.0 if c > 1.0 else c for c in ends):
+            place = _equality_parameter(face, cut, region)
+            (cuts if place is None else exact).append(cut if place is None else place)
     # The remaining part begins where a relation ends, up to the tolerance of the relation.
-    known = [*exact, *(c for c in cuts if all(abs(c - e) > SEGMENTS.same_point_tol for e in exact))]
-    places = [c for i, c in enumerate(sorted(known)) if i == 0 or c - sorted(known)[i - 1] > 1e-9]
-    out = []
-    closed = face.is_closed
-    if closed and len(places) == 2:
-        return []
-    if closed and not _changes_at_seam(face, boundary):
-        inner = [c for c in places if 1e-9 < c < 1.0 - 1e-9]
-        places = [*inner, inner[0] + 1.0]
-    for a, b in pairwise(places):
-        u = np.array([a, b, 0.5 * (a + b), a + 0.25 * (b - a), a + 0.75 * (b - a)])
-        found = face.at(np.where(u > 1.0, u - 1.0, u)[:, None])
-        X, N = found.points, found.normals
-        straight = bool(np.abs(N[2:] - N[0]).max() < 1e-9 and np.abs(N[1] - N[0]).max() < 1e-9)
-        middle = found.select(np.array([False, False, True, False, False]))
-        conditions = tuple(r for r in boundary if r.region.sites == 1 and r.region.mask(middle)[0])
-        paired = any(r.region.sites == 2 and r.region.mask(middle)[0] for r in boundary)
-        segment = BoundarySegment(X[2:3], N[2:3], conditions, paired, straight)
-        close = face.at(np.array([[a + 1e-4 * (b - a)], [b - 1e-4 * (b - a)]]) % (1.0 + 1e-15)).points
-        for i in (0, 1):
-            tangent = np.array([-N[i, 1], N[i, 0]])
-            tangent *= 1.0 if tangent @ (close[i] - X[i]) > 0 else -1.0
-            steps = 0.5 * (b - a) * SEGMENTS.approach_ratio ** np.arange(SEGMENTS.approach_levels)
-            u = a + steps if i == 0 else b - steps
-            near = face.at(np.where(u > 1.0, u - 1.0, u)[:, None])
-            out.append(SegmentEnd(X[i], tangent, N[i], segment, near))
-    return out
+    return sorted([*exact, *(c for c in cuts if all(abs(c - e) > SEGMENTS.same_point_tol for e in exact))])
+
+
+def _segment_ends(face: Face, a: float, b: float, boundary: Sequence[Residual]) -> Iterator[SegmentEnd]:
+    """Yield both ends of the segment between two parameters."""
+    u = np.array([a, b, 0.5 * (a + b), a + 0.25 * (b - a), a + 0.75 * (b - a)])
+    found = face.at(np.where(u > 1.0, u - 1.0, u)[:, None])
+    X, N = found.points, found.normals
+    straight = bool(np.abs(N[2:] - N[0]).max() < 1e-9 and np.abs(N[1] - N[0]).max() < 1e-9)
+    middle = found.select(np.array([False, False, True, False, False]))
+    conditions = tuple(r for r in boundary if r.region.sites == 1 and r.region.mask(middle)[0])
+    paired = any(r.region.sites == 2 and r.region.mask(middle)[0] for r in boundary)
+    segment = BoundarySegment(X[2:3], N[2:3], conditions, paired, straight)
+    close = face.at(np.array([[a + 1e-4 * (b - a)], [b - 1e-4 * (b - a)]]) % (1.0 + 1e-15)).points
+    steps = 0.5 * (b - a) * SEGMENTS.approach_ratio ** np.arange(SEGMENTS.approach_levels)
+    for i, u in enumerate((a + steps, b - steps)):
+        tangent = np.array([-N[i, 1], N[i, 0]])
+        tangent *= 1.0 if tangent @ (close[i] - X[i]) > 0 else -1.0
+        near = face.at(np.where(u > 1.0, u - 1.0, u)[:, None])
+        yield SegmentEnd(X[i], tangent, N[i], segment, near)
 
 
 def _changes_at_seam(face: Face, boundary: Sequence[Residual]) -> bool:

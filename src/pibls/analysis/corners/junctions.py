@@ -8,6 +8,7 @@ are the conditions of an operator pencil with several sectors (`pencil`).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,7 +18,6 @@ import numpy as np
 from pibls.analysis.corners.boundary_segments import opening_angle
 from pibls.analysis.corners.pencil import Pencil, PencilCondition, Sector
 from pibls.analysis.corners.scalar_corners import is_helmholtz, leading_operator
-from pibls.analysis.corners.symbol import Symbol
 from pibls.analysis.corners.system_corners import lower_terms, pencil_condition, principal_part
 from pibls.analysis.thresholds import JUNCTIONS, SEGMENTS
 from pibls.arrays import Array
@@ -78,26 +78,7 @@ def junctions_of(
         return ()
     box = box_of(domain)
     size = float(np.linalg.norm(box[:, 1] - box[:, 0]))
-    rays: list[tuple[Array, _Ray]] = []
-    by_region: dict[Any, list[Residual]] = {}
-    for r in materials.interface_residuals:
-        by_region.setdefault(r.region, []).append(r)
-    for region, ray_conditions in by_region.items():
-        for face in region.faces:
-            if face.is_closed or not face.has_chart:
-                continue
-            for end, step in ((0.0, 1e-4), (1.0, -1e-4)):
-                here = face.at(np.array([[end], [end + step]]))
-                along = here.points[1] - here.points[0]
-                tangent = np.array([-here.normals[0, 1], here.normals[0, 0]])
-                tangent = tangent if tangent @ along > 0 else -tangent
-                ray = _Ray(
-                    math.atan2(tangent[1], tangent[0]),
-                    here.normals[0],
-                    tuple(ray_conditions),
-                    region.subdomains,
-                )
-                rays.append((here.points[0], ray))
+    rays = list(_interface_rays(materials))
     out, done = [], np.zeros(len(rays), dtype=bool)
     for i, (point, _) in enumerate(rays):
         if done[i]:
@@ -115,6 +96,24 @@ def junctions_of(
         if found is not None:
             out.append(found)
     return tuple(out)
+
+
+def _interface_rays(materials: SubdomainDecomposition) -> Iterator[tuple[Array, _Ray]]:
+    """Yield the end points of all interfaces, and the ray that leaves each of them."""
+    by_region: dict[Any, list[Residual]] = {}
+    for r in materials.interface_residuals:
+        by_region.setdefault(r.region, []).append(r)
+    for region, conditions in by_region.items():
+        for face in region.faces:
+            if face.is_closed or not face.has_chart:
+                continue
+            for end, step in ((0.0, 1e-4), (1.0, -1e-4)):
+                here = face.at(np.array([[end], [end + step]]))
+                along = here.points[1] - here.points[0]
+                tangent = np.array([-here.normals[0, 1], here.normals[0, 0]])
+                tangent = tangent if tangent @ along > 0 else -tangent
+                angle = math.atan2(tangent[1], tangent[0])
+                yield here.points[0], _Ray(angle, here.normals[0], tuple(conditions), region.subdomains)
 
 
 def _crossing(point: Array, ends: list[Array], rays: list[_Ray], faces: Any, size: float) -> Array:
@@ -176,73 +175,111 @@ def _junction(
     materials: SubdomainDecomposition,
     size: float,
 ) -> Junction | None:
-    sides = [r for r in rays if r.pair is None]
-    inner = [r for r in rays if r.pair is not None]
-    if sides:
-        # Begin with the side that has the domain to its left.
-        first, last = ([r for r in sides if r.is_first == begins] for begins in (True, False))
-        if len(first) != 1 or len(last) != 1:
-            return None
-        start, angle = first[0].angle, opening_angle(first[0].angle, last[0].angle)
-        inner = sorted(inner, key=lambda r: (r.angle - start) % (2.0 * math.pi))
-        rays = [*first, *inner, *last]
-        turns = [0.0, *((r.angle - start) % (2.0 * math.pi) for r in inner), angle]
-        gaps = [b - a for a, b in pairwise(turns)]
-    else:
-        rays = sorted(inner, key=lambda r: r.angle)
-        gaps = [opening_angle(a.angle, b.angle) for a, b in zip(rays, [*rays[1:], rays[0]], strict=True)]
+    ordered = _counter_clockwise(rays)
+    if ordered is None:
+        return None
+    rays, gaps = ordered
     if len(rays) < 2 or min(gaps) < SEGMENTS.min_angle or _is_smooth(rays, gaps, materials):
         return None
-    symbols: list[Symbol] = []
+    fan = _fan(point, rays[0].angle, gaps, compiled, domain, materials, size)
+    pencil = None if fan is None else _pencil(point, rays, fan, compiled.unknowns)
+    if fan is None or pencil is None:
+        return None
+    samples = [materials.partition.samples[p][: JUNCTIONS.samples] for p in fan.subdomains]
+    lower = [lower_terms(compiled, s.symbol, X) for s, X in zip(fan.sectors, samples, strict=True)]
+    has_lower_terms = any(a for a, _ in lower)
+    return Junction(
+        (float(point[0]), float(point[1])),
+        pencil,
+        fan.subdomains,
+        (has_lower_terms, any(b for _, b in lower)),
+        has_lower_terms and _is_uniform_helmholtz(compiled, fan.subdomains, materials),
+    )
+
+
+def _counter_clockwise(rays: list[_Ray]) -> tuple[list[_Ray], list[float]] | None:
+    """Return the rays in order and the angles between them; None if not two sides enclose the domain."""
+    sides = [r for r in rays if r.pair is None]
+    inner = [r for r in rays if r.pair is not None]
+    if not sides:
+        inner = sorted(inner, key=lambda r: r.angle)
+        following = [*inner[1:], inner[0]]
+        return inner, [opening_angle(a.angle, b.angle) for a, b in zip(inner, following, strict=True)]
+    # Begin with the side that has the domain to its left.
+    first, last = ([r for r in sides if r.is_first == begins] for begins in (True, False))
+    if len(first) != 1 or len(last) != 1:
+        return None
+    start, angle = first[0].angle, opening_angle(first[0].angle, last[0].angle)
+    inner = sorted(inner, key=lambda r: (r.angle - start) % (2.0 * math.pi))
+    turns = [0.0, *((r.angle - start) % (2.0 * math.pi) for r in inner), angle]
+    return [*first, *inner, *last], [b - a for a, b in pairwise(turns)]
+
+
+@dataclass(frozen=True)
+class _Fan:
+    """The sectors around a point, and the subdomain in which each lies."""
+
+    sectors: tuple[Sector, ...]
+    subdomains: tuple[int, ...]
+
+
+def _fan(
+    point: Array,
+    start: float,
+    gaps: list[float],
+    compiled: CompiledProblem,
+    domain: Domain,
+    materials: SubdomainDecomposition,
+    size: float,
+) -> _Fan | None:
+    """Return the sectors; None if one is not elliptic or two of them belong to the same subdomain."""
+    sectors: list[Sector] = []
     subdomains: list[int] = []
-    starts = [rays[0].angle]
     for gap in gaps:
-        t = starts[-1] + 0.5 * gap
+        t = start + 0.5 * gap
         X = (point + JUNCTIONS.offset * size * np.array([math.cos(t), math.sin(t)]))[None, :]
         symbol = principal_part(compiled, X)
         if symbol is None or not np.asarray(domain.contains(X), dtype=bool)[0]:
             return None
-        symbols.append(symbol)
+        sectors.append(Sector(start, start + gap, symbol))
         subdomains.append(int(materials.locate(X)[0]))
-        starts.append(starts[-1] + gap)
-    if len(set(subdomains)) != len(subdomains) or any(s.degrees != symbols[0].degrees for s in symbols):
+        start = start + gap
+    degrees = sectors[0].symbol.degrees
+    if len(set(subdomains)) != len(subdomains) or any(s.symbol.degrees != degrees for s in sectors):
         return None
-    sectors = tuple(Sector(a, b, s) for a, b, s in zip(starts, starts[1:], symbols, strict=False))
-    conditions: list[PencilCondition] = []
+    return _Fan(tuple(sectors), tuple(subdomains))
+
+
+def _pencil(point: Array, rays: list[_Ray], fan: _Fan, unknowns: int) -> Pencil | None:
+    """Return the pencil; None if a condition has no leading part, or their number is not that needed."""
+    starts = [*(s.start for s in fan.sectors), fan.sectors[-1].stop]
+    out: list[PencilCondition] = []
     for number, ray in enumerate(rays):
-        angle = starts[min(number, len(starts) - 1)]
 
         def place(
             derivative: PartialDerivative, ray: _Ray = ray, number: int = number
         ) -> tuple[int, int] | None:
-            subdomain, unknown = divmod(derivative.unknown, compiled.unknowns)
+            subdomain, unknown = divmod(derivative.unknown, unknowns)
             if ray.pair is None:
-                return 0 if number == 0 else len(subdomains) - 1, unknown
-            return (subdomains.index(subdomain), unknown) if subdomain in subdomains else None
+                return 0 if number == 0 else len(fan.subdomains) - 1, unknown
+            return (fan.subdomains.index(subdomain), unknown) if subdomain in fan.subdomains else None
 
         for r in ray.conditions:
-            condition = pencil_condition(r, (point, ray.normal), angle, symbols[0], place)
+            condition = pencil_condition(r, (point, ray.normal), starts[number], fan.sectors[0].symbol, place)
             if condition is None:
                 return None
-            conditions.append(condition)
-    pencil = Pencil(sectors, tuple(conditions))
-    if not pencil.is_square:
-        return None
-    samples = [materials.partition.samples[p][: JUNCTIONS.samples] for p in subdomains]
-    lower = [lower_terms(compiled, s, X) for s, X in zip(symbols, samples, strict=True)]
-    is_uniform = all(materials.partition.have_same_material(subdomains[0], p) for p in subdomains)
-    leading = (
-        leading_operator(compiled, 0)
-        if is_uniform and compiled.unknowns == 1 and any(a for a, _ in lower)
-        else None
-    )
-    return Junction(
-        (float(point[0]), float(point[1])),
-        pencil,
-        tuple(subdomains),
-        (any(a for a, _ in lower), any(b for _, b in lower)),
-        leading is not None and leading[1] == 1j and is_helmholtz(leading[0], 0),
-    )
+            out.append(condition)
+    pencil = Pencil(fan.sectors, tuple(out))
+    return pencil if pencil.is_square else None
+
+
+def _is_uniform_helmholtz(
+    compiled: CompiledProblem, subdomains: tuple[int, ...], materials: SubdomainDecomposition
+) -> bool:
+    """Whether all subdomains have the same equation Δu + c·u = f of one unknown."""
+    same = all(materials.partition.have_same_material(subdomains[0], p) for p in subdomains)
+    leading = leading_operator(compiled, 0) if same and compiled.unknowns == 1 else None
+    return leading is not None and leading[1] == 1j and is_helmholtz(leading[0], 0)
 
 
 def _is_smooth(rays: list[_Ray], gaps: list[float], materials: SubdomainDecomposition) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from pibls.analysis.boundary_layers import HelmholtzReduction, constant_coefficients, helmholtz_reduction
 from pibls.analysis.corners.boundary_segments import (
     BoundarySegment,
+    SegmentEnd,
     has_charted_boundary,
     meeting_ends,
     opening_angle,
@@ -57,6 +59,11 @@ class Corner:
         y = z.imag / self.mu.imag
         return np.array(self.point) + np.stack([z.real - self.mu.real * y, y], axis=-1)
 
+    @property
+    def is_angular_or_mixed(self) -> bool:
+        """Whether the sides form an angle, or the kind of condition changes."""
+        return abs(self.angle - math.pi) > SEGMENTS.min_angle or any(a != b for a, b in self.kinds)
+
     def first_power(self, unknown: int) -> float | None:
         """Return the least non-integer power, or None if there is none below the highest."""
         powers = [p for p in self.powers(unknown) if not _is_integer(p)]
@@ -77,44 +84,51 @@ def corners_of(compiled: CompiledProblem, domain: Domain) -> tuple[Corner, ...]:
     """Return all corners at which some unknown may be singular."""
     if not has_charted_boundary(compiled, domain):
         return ()
-    leading_operators = [leading_operator(compiled, k) for k in range(compiled.unknowns)]
-    roots = [leading[1] for leading in leading_operators if leading is not None]
-    if not roots:
+    operators = (leading_operator(compiled, k) for k in range(compiled.unknowns))
+    roots = [None if leading is None else leading[1] for leading in operators]
+    mu = next((root for root in roots if root is not None), None)
+    if mu is None:
         return ()
-    mu = roots[0]
-    able = [leading is not None and leading[1] == mu for leading in leading_operators]
     known: dict[int, tuple[str | None, ...]] = {}
 
     def kinds_on(segment: BoundarySegment) -> tuple[str | None, ...]:
         if id(segment) not in known:
-            known[id(segment)] = tuple(
-                _kind(segment, k, mu) if good and not segment.is_periodic else None
-                for k, good in enumerate(able)
-            )
+            known[id(segment)] = _kinds(segment, roots, mu)
         return known[id(segment)]
 
     out = []
     for one, two in meeting_ends(compiled, domain):
-        start, stop = (cmath.phase(end.tangent[0] + mu * end.tangent[1]) for end in (one, two))
-        angle = opening_angle(start, stop)
         sides = tuple(zip(kinds_on(one.segment), kinds_on(two.segment), strict=True))
-        kinds = tuple((_leading(a), _leading(b)) for a, b in sides)
-        plain = not any(BOTH in pair for pair in sides)
-        corner = Corner(
-            (float(one.point[0]), float(one.point[1])),
-            start,
-            angle,
-            kinds,
-            one.segment.is_straight and two.segment.is_straight and plain,
-            join_boundaries([one.approach_points, two.approach_points], 2),
-            mu,
-        )
+        corner = _corner(one, two, sides, mu)
         # Two conditions of one kind may have different data, or data with different derivatives.
-        others = one.segment.conditions != two.segment.conditions
-        changes = abs(angle - math.pi) > SEGMENTS.min_angle or others or any(a != b for a, b in kinds)
+        changes = corner.is_angular_or_mixed or one.segment.conditions != two.segment.conditions
         if changes and any(corner.powers(k) for k in range(compiled.unknowns)):
             out.append(corner)
     return tuple(out)
+
+
+def _corner(
+    one: SegmentEnd, two: SegmentEnd, sides: tuple[tuple[str | None, str | None], ...], mu: complex
+) -> Corner:
+    """Return the corner between two ends, with the kinds of the conditions on both ``sides``."""
+    start, stop = (cmath.phase(end.tangent[0] + mu * end.tangent[1]) for end in (one, two))
+    plain = not any(BOTH in pair for pair in sides)
+    return Corner(
+        (float(one.point[0]), float(one.point[1])),
+        start,
+        opening_angle(start, stop),
+        tuple((_leading(a), _leading(b)) for a, b in sides),
+        one.segment.is_straight and two.segment.is_straight and plain,
+        join_boundaries([one.approach_points, two.approach_points], 2),
+        mu,
+    )
+
+
+def _kinds(segment: BoundarySegment, roots: Sequence[complex | None], mu: complex) -> tuple[str | None, ...]:
+    """Return the kind of condition on each unknown; None if its equation does not have the root μ."""
+    if segment.is_periodic:
+        return (None,) * len(roots)
+    return tuple(_kind(segment, k, mu) if root == mu else None for k, root in enumerate(roots))
 
 
 def _kind(segment: BoundarySegment, unknown: int, mu: complex) -> str | None:
@@ -124,16 +138,20 @@ def _kind(segment: BoundarySegment, unknown: int, mu: complex) -> str | None:
     if len(mine) != 1:
         return None
     (r,) = mine
-    if any(j.unknown == unknown and any(j.alpha) for j in r.nonlinear):
+    nonlinear = [j for j in r.nonlinear if j.unknown == unknown]
+    if any(any(j.alpha) for j in nonlinear):
         return None
-    a = r.coefficients(X, normal)[:, 0]
-    slopes, values = np.zeros(2), any(j.unknown == unknown for j in r.nonlinear)
-    for derivative, c in zip(r.linear, a, strict=True):
-        values |= derivative.unknown == unknown and not any(derivative.alpha) and bool(c)
-        if derivative.unknown == unknown and sum(derivative.alpha) == 1:
-            slopes += c * np.array(derivative.alpha)
-        elif derivative.unknown == unknown and sum(derivative.alpha) > 1:
+    slopes, values = np.zeros(2), bool(nonlinear)
+    for derivative, c in zip(r.linear, r.coefficients(X, normal)[:, 0], strict=True):
+        if derivative.unknown != unknown:
+            continue
+        order = sum(derivative.alpha)
+        if order > 1:
             return None
+        if order == 1:
+            slopes += c * np.array(derivative.alpha)
+        else:
+            values |= bool(c)
     if not slopes.any():
         return VALUES
     # The flux of the equation is the derivative normal to the side in the plane of z.
@@ -151,20 +169,9 @@ def _leading(kind: str | None) -> str | None:
 
 def leading_operator(compiled: CompiledProblem, unknown: int) -> tuple[Residual, complex] | None:
     """Return the equation c(x) (a u_xx + b u_xy + d u_yy) + lower terms = 0 of an unknown, and μ; or None."""
-    found = []
-    for r in compiled.residuals:
-        if not r.region.is_interior:
-            continue
-        highest = [j for j in (*r.linear, *r.nonlinear) if sum(j.alpha) >= 2]
-        if any(j.unknown == unknown for j in highest):
-            if any(j.unknown != unknown or sum(j.alpha) > 2 for j in highest):
-                return None
-            if any(sum(j.alpha) >= 2 for j in r.nonlinear):
-                return None
-            found.append((r, {j.alpha for j in highest}))
-    if len(found) != 1 or not found[0][1] >= {(2, 0), (0, 2)}:
+    r = _second_order_equation(compiled, unknown)
+    if r is None:
         return None
-    r = found[0][0]
     X = np.random.default_rng(1).random((16, compiled.dimension))
     X = X - 0.5
     with np.errstate(all="ignore"):
@@ -185,6 +192,22 @@ def leading_operator(compiled: CompiledProblem, unknown: int) -> tuple[Residual,
     return r, complex(-b, math.sqrt(4.0 * d - b * b)) / (2.0 * d)
 
 
+def _second_order_equation(compiled: CompiledProblem, unknown: int) -> Residual | None:
+    """Return the equation with second derivatives of an unknown, if linear in them and without others."""
+    found = []
+    for r in compiled.equations:
+        highest = [j for j in (*r.linear, *r.nonlinear) if sum(j.alpha) >= 2]
+        if any(j.unknown == unknown for j in highest):
+            if any(j.unknown != unknown or sum(j.alpha) > 2 for j in highest):
+                return None
+            if any(sum(j.alpha) >= 2 for j in r.nonlinear):
+                return None
+            found.append((r, {j.alpha for j in highest}))
+    if len(found) != 1 or not found[0][1] >= {(2, 0), (0, 2)}:
+        return None
+    return found[0][0]
+
+
 def singular_functions(
     corner: Corner, compiled: CompiledProblem, domain: Domain, *, full_operator: bool = True
 ) -> list[Singular]:
@@ -199,32 +222,11 @@ def singular_functions(
         leading = leading_operator(compiled, k)
         if leading is None or not corner.powers(k):
             continue
-        equation = leading[0]
-        form = helmholtz_reduction(equation) if full_operator and plain.end is None else None
+        form = helmholtz_reduction(leading[0]) if full_operator and plain.end is None else None
         if form is not None and not _is_moderate(form, plain.length):
             form = None
         tip = plain if form is None else replace(plain, rate=form.rate, growth=form.growth)
-        values = corner.kinds[k] == (VALUES, VALUES)
-        # The flux of e^{g·x} v is a combination of v and its flux.
-        exact = corner.satisfies_conditions and tip.end is None and (values or not any(tip.growth))
-        # Bessel functions of order below κR oscillate; higher ones behave like powers.
-        waves = max(-tip.rate, 0.0) * tip.length
-        found = _exact_terms(corner, k, waves) if exact else _curved_terms(corner, k, waves)
-        if values:
-            found.append((0.0, 0, 1, 0.5 * math.pi))  # θ, for different values on the two sides
-        if tip.end is not None:
-            # The branch cut ends in a hole: rational functions with their pole in it.
-            found += [
-                (float(p), 0, 0, delta)
-                for p in range(1, SCALAR_CORNERS.pole_orders)
-                for delta in (0.0, 0.5 * math.pi)
-            ]
-        if form is None and not _is_plain(equation, k):
-            found += (
-                _reaction_terms(corner, k)
-                if exact and is_helmholtz(equation, k)
-                else _general_terms(corner, k)
-            )
+        found = _terms_of(corner, k, tip, leading[0], is_reduced=form is not None)
         terms.setdefault(tip, {}).update(dict.fromkeys(found))
     out = [Singular(tip, tuple(found)) for tip, found in terms.items()]
     if out and plain.end is not None:
@@ -232,6 +234,29 @@ def singular_functions(
             Singular(Tip(plain.end, 0.0, plain.length, mu=plain.mu), ((0.0, 0, 1, 0.0),))
         )  # log|z - b|
     return out
+
+
+def _terms_of(corner: Corner, unknown: int, tip: Tip, equation: Residual, *, is_reduced: bool) -> list[Term]:
+    """Return the singular terms of one unknown; ``is_reduced``: they solve its full equation."""
+    values = corner.kinds[unknown] == (VALUES, VALUES)
+    # The flux of e^{g·x} v is a combination of v and its flux.
+    exact = corner.satisfies_conditions and tip.end is None and (values or not any(tip.growth))
+    # Bessel functions of order below κR oscillate; higher ones behave like powers.
+    waves = max(-tip.rate, 0.0) * tip.length
+    found = _exact_terms(corner, unknown, waves) if exact else _curved_terms(corner, unknown, waves)
+    if values:
+        found.append((0.0, 0, 1, 0.5 * math.pi))  # θ, for different values on the two sides
+    if tip.end is not None:
+        # The branch cut ends in a hole: rational functions with their pole in it.
+        found += [
+            (float(p), 0, 0, delta)
+            for p in range(1, SCALAR_CORNERS.pole_orders)
+            for delta in (0.0, 0.5 * math.pi)
+        ]
+    if is_reduced or _is_plain(equation, unknown):
+        return found
+    is_reaction = exact and is_helmholtz(equation, unknown)
+    return found + (_reaction_terms(corner, unknown) if is_reaction else _general_terms(corner, unknown))
 
 
 def _is_moderate(form: HelmholtzReduction, length: float) -> bool:

@@ -92,32 +92,17 @@ def symbol_of(rows: Sequence[Row], unknowns: int) -> Symbol | None:
     """Return the symbol of as many equations as unknowns; None if they are not elliptic."""
     if len(rows) != unknowns or not 0 < unknowns <= SYMBOL.max_unknowns:
         return None
-    orders = np.full((unknowns, unknowns), -np.inf)
-    for i, row in enumerate(rows):
-        for (j, alpha), c in row.items():
-            if c:
-                orders[i, j] = max(orders[i, j], sum(alpha))
-    weights = _weights(orders)
+    weights = _weights(_orders(rows, unknowns))
     if weights is None:
         return None
     s, t = weights
-    total = sum(s) + sum(t)
-    mu = np.exp(2j * np.pi * np.arange(SYMBOL.nodes) / SYMBOL.nodes)
-    A = np.zeros((SYMBOL.nodes, unknowns, unknowns), dtype=complex)
-    for i, row in enumerate(rows):
-        for (j, alpha), c in row.items():
-            if sum(alpha) == s[i] + t[j]:
-                A[:, i, j] += c * mu ** alpha[1]
+    A = _principal_values(rows, s, t)
     sizes = np.abs(A).max(axis=(0, 2), keepdims=True)
     if not np.isfinite(A).all() or not sizes.all():
         return None
     A = A / sizes
-    det = (np.fft.fft(np.linalg.det(A)) / SYMBOL.nodes)[: total + 1].real
-    if total < 2 or total % 2 or abs(det[-1]) < 1e-9 * np.abs(det).max() or abs(det[0]) == 0:
-        return None
-    roots = np.roots(det[::-1])
-    upper = [complex(z) for z in roots if z.imag > 0]
-    if len(upper) != total // 2 or min(z.imag / abs(z) for z in upper) < SYMBOL.min_imaginary_ratio:
+    upper = _upper_roots(A, sum(s) + sum(t))
+    if upper is None:
         return None
     minors = np.fft.fft(_adjoint(A), axis=0) / SYMBOL.nodes  # coefficients of powers of μ
     clusters = _clusters(upper)
@@ -130,6 +115,38 @@ def symbol_of(rows: Sequence[Row], unknowns: int) -> Symbol | None:
     degrees = tuple(int(w - max(t)) for w in t)
     orders_of = tuple(int(w + max(t)) for w in s)
     return Symbol(degrees, tuple(root for root, _ in clusters), tuple(families), orders_of)
+
+
+def _orders(rows: Sequence[Row], unknowns: int) -> Any:
+    """Return the highest order of the derivatives of each unknown in each equation, -∞ if there are none."""
+    out = np.full((unknowns, unknowns), -np.inf)
+    for i, row in enumerate(rows):
+        for (j, alpha), c in row.items():
+            if c:
+                out[i, j] = max(out[i, j], sum(alpha))
+    return out
+
+
+def _principal_values(rows: Sequence[Row], s: Sequence[int], t: Sequence[int]) -> Complexes:
+    """Return A(1, μ) at the nodes μ on the unit circle, (nodes, equations, unknowns)."""
+    mu = np.exp(2j * np.pi * np.arange(SYMBOL.nodes) / SYMBOL.nodes)
+    A = np.zeros((SYMBOL.nodes, len(rows), len(rows)), dtype=complex)
+    for i, row in enumerate(rows):
+        for (j, alpha), c in row.items():
+            if sum(alpha) == s[i] + t[j]:
+                A[:, i, j] += c * mu ** alpha[1]
+    return A
+
+
+def _upper_roots(A: Complexes, degree: int) -> list[complex] | None:
+    """Return the roots of det A(1, μ) in the upper half plane; None if it is not elliptic."""
+    det = (np.fft.fft(np.linalg.det(A)) / SYMBOL.nodes)[: degree + 1].real
+    if degree < 2 or degree % 2 or abs(det[-1]) < 1e-9 * np.abs(det).max() or abs(det[0]) == 0:
+        return None
+    upper = [complex(z) for z in np.roots(det[::-1]) if z.imag > 0]
+    if len(upper) != degree // 2 or min(z.imag / abs(z) for z in upper) < SYMBOL.min_imaginary_ratio:
+        return None
+    return upper
 
 
 def _weights(orders: Any) -> tuple[list[int], list[int]] | None:

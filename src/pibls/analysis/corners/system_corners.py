@@ -140,7 +140,7 @@ def _conditions(end: SegmentEnd) -> tuple[str, ...]:
 
 def principal_part(compiled: CompiledProblem, X: Array) -> Symbol | None:
     """Return the symbol of the equations at a point (1, 2), or None."""
-    equations = [r for r in compiled.residuals if r.region.is_interior]
+    equations = compiled.equations
     rows: list[Row] = []
     for r in equations:
         a = r.coefficients(X)[:, 0]
@@ -158,7 +158,7 @@ def principal_part(compiled: CompiledProblem, X: Array) -> Symbol | None:
 
 def lower_terms(compiled: CompiledProblem, symbol: Symbol, X: Array) -> tuple[bool, bool]:
     """Return whether there are lower-order terms or coefficients that vary over X, and nonlinear terms."""
-    equations = [r for r in compiled.residuals if r.region.is_interior]
+    equations = compiled.equations
     more = nonlinear = False
     for r, order in zip(equations, symbol.orders, strict=True):
         nonlinear |= bool(r.nonlinear)
@@ -290,6 +290,24 @@ def corner_bases(
     return out
 
 
+def _lower_order_degrees(place: SingularPoint, exponents: Sequence[tuple[complex, int]]) -> list[float]:
+    """Return the degrees that lower derivatives and products add to the leading, non-integer exponents."""
+    least = place.pencil.min_degree
+    leading = [
+        a.real for a, _ in exponents if not a.imag and abs(a - round(a.real)) > SCALAR_CORNERS.integer_tol
+    ]
+    leading = [float(least)] * place.has_incompatible_data + [
+        a for a in leading if a < least + SYSTEM_CORNERS.max_leading_degree
+    ]
+    sums = [a + b - least for i, a in enumerate(leading) for b in leading[i:]] if place.lower_order[1] else []
+    out: dict[float, float] = {}
+    for a in (*leading, *sums):
+        for n in range(1, SYSTEM_CORNERS.lower_order_degrees + 1):
+            if a + n <= least + SYSTEM_CORNERS.lower_order_degrees:
+                out.setdefault(round(a + n, 6), a + n)
+    return list(out.values())
+
+
 def lower_order_bases(
     place: SingularPoint,
     sector: Sector,
@@ -298,21 +316,7 @@ def lower_order_bases(
     length: float,
 ) -> dict[int, PolarBasis]:
     """Return functions for lower derivatives, variable coefficients and products in a sector, per unknown."""
-    if not any(place.lower_order):
-        return {}
-    least, symbol = place.pencil.min_degree, sector.symbol
-    leading = [
-        a.real for a, _ in exponents if not a.imag and abs(a - round(a.real)) > SCALAR_CORNERS.integer_tol
-    ]
-    leading = [float(least)] * place.has_incompatible_data + [
-        a for a in leading if a < least + SYSTEM_CORNERS.max_leading_degree
-    ]
-    sums = [a + b - least for i, a in enumerate(leading) for b in leading[i:]] if place.lower_order[1] else []
-    degrees: dict[float, float] = {}
-    for a in (*leading, *sums):
-        for n in range(1, SYSTEM_CORNERS.lower_order_degrees + 1):
-            if a + n <= least + SYSTEM_CORNERS.lower_order_degrees:
-                degrees.setdefault(round(a + n, 6), a + n)
+    degrees = _lower_order_degrees(place, exponents) if any(place.lower_order) else []
     if not degrees:
         return {}
     X = np.concatenate([face.dense_points() for face in faces_of(domain)]) - np.array(place.point)
@@ -321,10 +325,10 @@ def lower_order_bases(
     half = max(0.5 * (sector.stop - sector.start), float(np.abs(seen).max()))
     count = SYSTEM_CORNERS.angular_terms + int(2.0 * half)
     out = {}
-    for k, d in enumerate(symbol.degrees):
+    for k, d in enumerate(sector.symbol.degrees):
         terms = [
             (a + d, log, j)
-            for a in degrees.values()
+            for a in degrees
             for log in ((0, 1) if abs(a - round(a)) < SCALAR_CORNERS.integer_tol else (0,))
             for j in range(count)
         ]

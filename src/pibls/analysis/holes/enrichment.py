@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.analysis.boundary_layers import BoundaryLayers, constant_coefficients, helmholtz_reduction
-from pibls.analysis.holes.images import Image, Mirror, mirror_images
 from pibls.analysis.holes.loops import dense_points, inscribed_circles, loops, signed_double_area
+from pibls.analysis.holes.mirror_images import Image, Mirror, mirror_images
 from pibls.analysis.thresholds import HOLES, JUNCTIONS, SEGMENTS
 from pibls.arrays import Array
 from pibls.basis import Annular, BasisSpec, Singular, Tip
@@ -262,17 +262,7 @@ def _outward_faces(subdomain: Subdomain) -> tuple[Face, ...] | None:
 def _enrichment_of(faces: tuple[Face, ...], kind: HoleBasisKind | None, domain: Domain) -> HoleEnrichment:
     if kind is None or not faces or not all(face.has_chart and face.dimension == 1 for face in faces):
         return HoleEnrichment()
-    found: list[Hole] = []
-    outer: list[Face] = []
-    for loop in loops(faces):
-        if signed_double_area(loop) >= 0.0:
-            outer += loop
-            continue
-        boundary = np.concatenate([part.points for part in dense_points(loop)])
-        length = sum(face.measure(np.ones(2)) for face in loop)
-        centres = inscribed_circles(boundary)
-        if centres:
-            found.append(Hole(loop, centres, length))
+    found, outer = _holes_and_outer_faces(faces)
     within = _circle(outer)
     if not found:
         return HoleEnrichment(kind=kind, outer_circle=within)
@@ -284,11 +274,34 @@ def _enrichment_of(faces: tuple[Face, ...], kind: HoleBasisKind | None, domain: 
     circles = [c for hole in found for c in hole.centres]
     images = mirror_images(circles, mirrors, domain, float(lengths_of(domain).min()))
     # Faces that are too far away for images still affect the decay around a hole.
-    seen = [m.image(np.array([a, b]), r) for m in mirrors for a, b, r in circles]
-    beyond = [(float(at[0]), float(at[1]), r) for at, r in (s for s in seen if s is not None)]
+    beyond = _reflected_circles(circles, mirrors)
     beyond += [(*i.centre, i.radius) for i in images]
     complete = tuple(_with_decays(hole, found, beyond, faces) for hole in found)
     return HoleEnrichment(complete, kind, mirrors, images, outer_circle=within)
+
+
+def _holes_and_outer_faces(faces: tuple[Face, ...]) -> tuple[list[Hole], list[Face]]:
+    """Return the holes with their inscribed circles, and the faces of the outer boundary."""
+    found: list[Hole] = []
+    outer: list[Face] = []
+    for loop in loops(faces):
+        if signed_double_area(loop) >= 0.0:
+            outer += loop
+            continue
+        boundary = np.concatenate([part.points for part in dense_points(loop)])
+        length = sum(face.measure(np.ones(2)) for face in loop)
+        centres = inscribed_circles(boundary)
+        if centres:
+            found.append(Hole(loop, centres, length))
+    return found, outer
+
+
+def _reflected_circles(
+    circles: Sequence[tuple[float, float, float]], mirrors: Sequence[Mirror]
+) -> list[tuple[float, float, float]]:
+    """Return the images (x, y, radius) of the circles in the mirrors."""
+    seen = [m.image(np.array([a, b]), r) for m in mirrors for a, b, r in circles]
+    return [(float(at[0]), float(at[1]), r) for at, r in (s for s in seen if s is not None)]
 
 
 def _circle(outer: Sequence[Face]) -> tuple[float, float, float] | None:
@@ -341,7 +354,7 @@ def _kind(compiled: CompiledProblem, X: Array | None = None) -> HoleBasisKind | 
     (elasticity, Stokes flow, plates) need z̄ in addition. No such functions are known for other equations:
     for a variable coefficient, more powers of z̄ gave an error of 5e-3, cells 1e-7.
     """
-    equations = [r for r in compiled.residuals if r.region.is_interior]
+    equations = compiled.equations
     forms = [form for r in equations if (form := helmholtz_reduction(r, X)) is not None and form.mu == 1j]
     if len(forms) == len(equations) and np.allclose(
         [(f.rate, *f.growth) for f in forms], (forms[0].rate, *forms[0].growth)

@@ -7,7 +7,7 @@ replaced by their mean; the inverse is then a preconditioner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,26 +64,35 @@ class _AxisModes:
 
     def symbol(self, row: int, k: int, order: int) -> tuple[Any, bool]:
         """Return the symbol of ∂^order of unknown k in the equation of another, and whether it is exact."""
-        mine, other = self.transforms[row], self.transforms[k]
         if self.periodic:
             return self.values**order, True
-        both = self.present(row) * self.present(k)
-        ends = (
-            mine.condition_count > 0 or other.condition_count == 0
-        )  # otherwise the values at the ends follow from the modes
+        mine, other = self.transforms[row], self.transforms[k]
+        # Otherwise the values of the other unknown at the ends follow from its modes.
+        ends = mine.condition_count > 0 or other.condition_count == 0
         if order == 0 and mine.parity == other.parity:
-            return both, ends or self.vanish_at_ends
-        if self.values is None or mine.parity not in (0, 1):
+            return self.present(row) * self.present(k), ends or self.vanish_at_ends
+        if order == other.condition_count and mine.parity == other.parity == 0:
+            return self._eigenvalues, ends
+        if order != 1:
+            raise NoCommonModesError
+        return self._first_derivative(mine, other)
+
+    def _first_derivative(self, mine: _ModeTransform, other: _ModeTransform) -> tuple[Any, bool]:
+        """Return the symbol of ∂ between modes and their derivatives, and whether it is exact."""
+        if mine.parity == 0 and other.parity == 1:
+            return -np.sqrt(-self._eigenvalues), mine.condition_count > 0
+        if mine.parity == 1 and other.condition_count:
+            return np.sqrt(-self._eigenvalues), True
+        raise NoCommonModesError
+
+    @property
+    def _eigenvalues(self) -> Any:
+        """The eigenvalues, followed by zeros for modes that not all unknowns have."""
+        if self.values is None:
             raise NoCommonModesError
         padded = np.zeros(self.count, dtype=self.values.dtype)
         padded[: len(self.values)] = self.values
-        if order and order == other.condition_count and mine.parity == other.parity == 0:
-            return padded, ends
-        if order == 1 and mine.parity == 0 and other.parity == 1:
-            return -np.sqrt(-padded), mine.condition_count > 0
-        if order == 1 and mine.parity == 1 and other.condition_count:
-            return np.sqrt(-padded), True
-        raise NoCommonModesError
+        return padded
 
 
 @dataclass(frozen=True)
@@ -117,55 +126,14 @@ class CoupledInverse:
             for i in range(len(layout.sizes))
         )
         inner = tuple(slice(a.min_count) for a in axes)
-        counts = [a.count for a in axes]
-        S = np.zeros((*counts, len(shifts), len(members), len(members)), dtype=complex)
-        exact = True
+        operator = _MeanOperator.zero(axes, q, members, shifts)
         for (r, k), found in terms.items():
-            if k not in group:
-                exact = exact and not any(c.any() for c in found.values())
-                continue
-            zeroth_order = np.zeros(())
-            for (alpha, a), c in found.items():
-                c = (c / scales[r])[inner]
-                if not c.any():
-                    continue
-                if not sum(alpha) and not a:
-                    zeroth_order = zeroth_order + c
-                    continue
-                mean = float(c.mean())
-                exact = exact and bool(np.abs(c - mean).max() <= ROUNDING * np.abs(c).max())
-                try:
-                    value, whole = _product(axes, r, k, alpha)
-                except NoCommonModesError:
-                    exact = False
-                    if sum(alpha) and r != k:
-                        raise
-                    continue
-                exact = exact and whole
-                S[..., members.index(r), members.index(k)] += mean * shifts**a * value[..., None]
-                for i, order in enumerate(alpha):
-                    if order and q[i].any():
-                        if sum(alpha) > order:
-                            raise NoCommonModesError
-                        zeroth_order = zeroth_order - mean * q[i].reshape(-1, *(1,) * (len(axes) - 1 - i))
-            if np.any(zeroth_order):
-                mean = float(zeroth_order.mean())
-                exact = exact and bool(
-                    np.abs(zeroth_order - mean).max() <= 1e2 * ROUNDING * np.abs(zeroth_order).max()
-                )
-                try:
-                    value, whole = _product(axes, r, k, (0,) * len(axes))
-                except NoCommonModesError:
-                    exact = False
-                    continue
-                exact = exact and whole
-                S[..., members.index(r), members.index(k)] += mean * value[..., None]
-        for e, r in enumerate(members):  # modes that an unknown does not have
-            S[..., e, e] += 1.0 - _present(axes, r)[..., None]
-        inverse = np.asarray(np.linalg.inv(S), dtype=complex)
-        if not np.isfinite(inverse).all():
-            raise NoCommonModesError
-        return cls(members, axes, tuple(scales[r] for r in members), inverse, exact)
+            if k in group:
+                operator.add(r, k, {key: (c / scales[r])[inner] for key, c in found.items()})
+            elif any(c.any() for c in found.values()):
+                operator.is_exact = False
+        inverse = operator.inverse()
+        return cls(members, axes, tuple(scales[r] for r in members), inverse, operator.is_exact)
 
     def solve(self, rows: Sequence[Complex]) -> list[Complex]:
         """Return coefficients (n₁, n₂, …, λ) of each unknown from the rows of its equation, (points, λ)."""
@@ -187,7 +155,83 @@ class CoupledInverse:
         return out
 
 
+@dataclass
+class _MeanOperator:
+    """The coupled operator with mean coefficients, in the modes."""
+
+    axes: tuple[_AxisModes, ...]
+    potentials: Sequence[Array]
+    """q of ∂² + q along each coordinate."""
+    members: tuple[int, ...]
+    shifts: Complex
+    symbols: Complex
+    """(modes, λ, equations, unknowns)."""
+    is_exact: bool = True
+    """Whether it is the operator itself: no coefficient varies and no term is left out."""
+
+    @classmethod
+    def zero(
+        cls, axes: tuple[_AxisModes, ...], q: Sequence[Array], members: tuple[int, ...], shifts: Complex
+    ) -> _MeanOperator:
+        """Return the operator without terms."""
+        shape = (*(a.count for a in axes), len(shifts), len(members), len(members))
+        return cls(axes, q, members, shifts, np.zeros(shape, dtype=complex))
+
+    def add(self, r: int, k: int, coefficients: Mapping[tuple[MultiIndex, int], Array]) -> None:
+        """Add the terms of unknown k in the equation of r; those of order zero are summed first."""
+        zeroth_order = np.zeros(())
+        for (alpha, a), c in coefficients.items():
+            if not c.any():
+                continue
+            if not sum(alpha) and not a:
+                zeroth_order = zeroth_order + c
+                continue
+            mean = self._add_mean(r, k, (alpha, a), c, ROUNDING)
+            if mean is not None:
+                for potential in self._potentials_in(alpha):
+                    zeroth_order = zeroth_order - mean * potential
+        if np.any(zeroth_order):
+            self._add_mean(r, k, ((0,) * len(self.axes), 0), zeroth_order, 1e2 * ROUNDING)
+
+    def _add_mean(
+        self, r: int, k: int, derivative: tuple[MultiIndex, int], c: Array, rounding: float
+    ) -> float | None:
+        """Add a term with the mean of its coefficient, and return the mean; None without a symbol."""
+        alpha, a = derivative
+        mean = float(c.mean())
+        try:
+            value, whole = _product(self.axes, r, k, alpha)
+        except NoCommonModesError:
+            if sum(alpha) and r != k:
+                raise
+            self.is_exact = False
+            return None
+        is_constant = bool(np.abs(c - mean).max() <= rounding * np.abs(c).max())
+        self.is_exact = self.is_exact and whole and is_constant
+        entry = self.members.index(r), self.members.index(k)
+        self.symbols[..., entry[0], entry[1]] += mean * self.shifts**a * value[..., None]
+        return mean
+
+    def _potentials_in(self, alpha: MultiIndex) -> Iterator[Array]:
+        """Yield q if the eigenvalues of ∂^α contain it; mixed derivatives have no common modes then."""
+        for i, order in enumerate(alpha):
+            if order and self.potentials[i].any():
+                if sum(alpha) > order:
+                    raise NoCommonModesError
+                yield self.potentials[i].reshape(-1, *(1,) * (len(self.axes) - 1 - i))
+
+    def inverse(self) -> Complex:
+        """Return the inverse for each mode and λ; modes that an unknown does not have are mapped to 1."""
+        for e, r in enumerate(self.members):
+            self.symbols[..., e, e] += 1.0 - _present(self.axes, r)[..., None]
+        inverse = np.asarray(np.linalg.inv(self.symbols), dtype=complex)
+        if not np.isfinite(inverse).all():
+            raise NoCommonModesError
+        return inverse
+
+
 def _product(axes: Sequence[_AxisModes], r: int, k: int, alpha: MultiIndex) -> tuple[Any, bool]:
+    """Return the symbol of ∂^α over all modes, and whether it is exact."""
     value, whole = np.ones((1,) * len(axes)), True
     for i, (axis, order) in enumerate(zip(axes, alpha, strict=True)):
         line, all_of_it = axis.symbol(r, k, order)
@@ -227,26 +271,35 @@ def _potentials(
     bounded_axes = [i for i in range(d) if not layout.periodic[i]]
     q = [np.zeros(min(layout.equation_point_count(k, i) for k in members)) for i in range(d)]
     bound = [k for k in members if all(layout.condition_counts[i][k] for i in bounded_axes)]
+    found = _varying_coefficient(layout, bound, bounded_axes, terms, scales)
+    if found is None:
+        return q
+    c, means = found
+    for i, mean in zip(bounded_axes, means, strict=True):
+        if not any(parity[i] for parity in group.values()):
+            line = c.mean(axis=tuple(j for j in range(d) if j != i))
+            q[i] = (line - line.mean()) / mean
+    return q
+
+
+def _varying_coefficient(
+    layout: TensorLayout, bound: list[int], axes: list[int], terms: Terms, scales: dict[int, Array]
+) -> tuple[Array, list[float]] | None:
+    """Return the zeroth-order coefficient that varies most, relative to the means of highest derivatives."""
+    d = len(layout.sizes)
     best, most = None, 1e-12
     for (r, k), found in terms.items():
         c = found.get(((0,) * d, 0))
         if c is None or r not in bound or k not in bound:
             continue
-        tops = [
-            found.get((tuple(layout.condition_counts[i][k] * (i == j) for j in range(d)), 0))
-            for i in bounded_axes
+        highest = [
+            found.get((tuple(layout.condition_counts[i][k] * (i == j) for j in range(d)), 0)) for i in axes
         ]
-        means = [0.0 if t is None else float((t / scales[r]).mean()) for t in tops]
+        means = [0.0 if t is None else float((t / scales[r]).mean()) for t in highest]
         c = c / scales[r]
         if all(means) and float(c.std()) > most * max(map(abs, means)):
             best, most = (c, means), float(c.std()) / max(map(abs, means))
-    if best is None:
-        return q
-    for i, mean in zip(bounded_axes, best[1], strict=True):
-        if not any(parity[i] for parity in group.values()):
-            line = best[0].mean(axis=tuple(j for j in range(d) if j != i))
-            q[i] = (line - line.mean()) / mean
-    return q
+    return best
 
 
 def _axis_modes(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.arrays import Array, Complex, Numbers
+from pibls.arrays import Array, Complex, Indices
 from pibls.runtime.caching import cached_property
 
 
@@ -20,7 +20,7 @@ class FourierModes:
     """Half of each period."""
 
     @cached_property
-    def numbers(self) -> list[Numbers]:
+    def numbers(self) -> list[Indices]:
         """0, 1, -1, 2, -2, … along each coordinate."""
         out = []
         for n in self.sizes:

@@ -1,11 +1,15 @@
 r"""Groups of unknowns of a system on a box that can be expanded in common modes.
 
+Used for the approximate inverse of a time step, the preconditioner of GMRES
+(`assembly.evolutions.separable_inverse`): the unknowns of a group are solved for together, mode by mode.
+
 Along a bounded coordinate ∂² has eigenfunctions that satisfy the conditions at the ends; ∂ maps them to a
-second family, and that family back to the first. An unknown that is coupled to one with conditions by an odd
-number of derivatives is expanded in the second family (velocity and pressure, electric and magnetic fields),
-one coupled by an even number in the first. Along a periodic coordinate every derivative is diagonal. Terms
-that do not fit, such as advection or couplings between unknowns with different conditions, are left out;
-couplings with higher derivatives are considered first.
+second family, and that family back to the first. An unknown that is coupled to one with conditions by an
+odd number of derivatives is expanded in the second family (velocity and pressure, electric and magnetic
+fields), one coupled by an even number in the first. Along a periodic coordinate every derivative is
+diagonal. Terms that do not fit, such as advection or couplings between unknowns with different conditions,
+are left out of the modes, and reported in `ModeGroups.left_out`; couplings with higher derivatives are
+considered first.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from pibls.arrays import MultiIndex
 Coupling = tuple[int, int, MultiIndex]
 """(unknown of the equation, unknown of the term, derivatives in space)."""
 Parity = tuple[int, ...]
+"""Along each coordinate 0 for the eigenfunctions that satisfy the conditions, 1 for their derivatives."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,7 @@ class ModeGroups:
 
     groups: tuple[dict[int, Parity], ...]
     left_out: frozenset[Coupling]
+    """Couplings that the modes do not represent."""
 
     @classmethod
     def of(

@@ -7,12 +7,14 @@ depend on t are numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
+from pibls.problem import PartialDerivative
 from pibls.problem.forms.compilation import CompiledProblem, Residual
 
 
@@ -60,9 +62,9 @@ class ODESystem:
 
     residuals: tuple[Residual, ...]
     groups: tuple[OrderGroup, ...]
-    nonlinear_rows: tuple[tuple[int, Numbers], ...]
+    nonlinear_rows: tuple[tuple[int, Indices], ...]
     """(equation, rows of its nonlinear derivatives)."""
-    linear_rows: tuple[Numbers, ...]
+    linear_rows: tuple[Indices, ...]
     """The rows of the linear derivatives of each equation."""
     rows: int
     derivative_orders: Array
@@ -83,27 +85,12 @@ class ODESystem:
         linear = tuple(_places(place, r.linear) for r in residuals)
         nonlinear = tuple((e, _places(place, r.nonlinear)) for e, r in enumerate(residuals) if r.nonlinear)
         by_row = np.concatenate([np.tile(np.arange(g.order + 1.0), len(g.unknowns)) for g in groups])
-        found = cls(residuals, groups, nonlinear, linear, len(place), by_row, None)
-        return cls(residuals, groups, nonlinear, linear, len(place), by_row, found._constant(at))
+        constant = _constant_coefficients(residuals, linear, len(place), at)
+        return cls(residuals, groups, nonlinear, linear, len(place), by_row, constant)
 
     @property
     def is_linear(self) -> bool:
         return not self.nonlinear_rows
-
-    def _constant(self, at: float) -> Array | None:
-        # A coefficient that depends on t is an array when t is one.
-        t = np.full(2, at)
-        out = np.zeros((len(self.residuals), self.rows))
-        for e, r in enumerate(self.residuals):
-            if r.data:
-                return None
-            with np.errstate(all="ignore"):
-                values = r._coefficients(t, 0.0, *r.parameters)
-            for row, value in zip(self.linear_rows[e], values, strict=True):
-                if np.ndim(value):
-                    return None
-                out[e, row] += np.real(value)
-        return out
 
     def tables(self, t: Array) -> ODETables:
         """Return the parts that do not depend on the unknowns, at times t."""
@@ -121,7 +108,7 @@ class ODESystem:
         rest = np.zeros((count, n))
         for e, r in enumerate(self.residuals):
             if not r.nonlinear:
-                rest[e] = _real(r._rest(t, 0.0, *r.parameters, *data[e])[0])
+                rest[e] = _real(r.rest_function(t, 0.0, *r.parameters, *data[e])[0])
         return ODETables(t, slopes, rest, data)
 
     def residual(self, tables: ODETables, U: Array) -> Array:
@@ -131,7 +118,7 @@ class ODESystem:
         out += tables.rest
         for e, rows in self.nonlinear_rows:
             r = self.residuals[e]
-            value = r._rest(tables.t, 0.0, *r.parameters, *tables.data[e], *U[rows])[0]
+            value = r.rest_function(tables.t, 0.0, *r.parameters, *tables.data[e], *U[rows])[0]
             out[e] += _real(value)
         return np.asarray(out)
 
@@ -142,13 +129,31 @@ class ODESystem:
         for e, rows in self.nonlinear_rows:
             r = self.residuals[e]
             data = (d[:n] for d in tables.data[e])
-            values = r._partials(tables.t[:n], 0.0, *r.parameters, *data, *U[rows, :n])
+            values = r.partials_function(tables.t[:n], 0.0, *r.parameters, *data, *U[rows, :n])
             for row, value in zip(rows, values, strict=True):
                 out[e, row] += _real(value)
         return out
 
 
-def _places(place: dict[tuple[int, int], int], derivatives: Any) -> Numbers:
+def _constant_coefficients(
+    residuals: tuple[Residual, ...], linear_rows: tuple[Indices, ...], rows: int, at: float
+) -> Array | None:
+    """Return the coefficients of the linear terms, (equations, rows); None if one of them depends on t."""
+    t = np.full(2, at)  # a coefficient that depends on t is an array when t is one
+    out = np.zeros((len(residuals), rows))
+    for e, r in enumerate(residuals):
+        if r.data:
+            return None
+        with np.errstate(all="ignore"):
+            values = r.coefficient_function(t, 0.0, *r.parameters)
+        for row, value in zip(linear_rows[e], values, strict=True):
+            if np.ndim(value):
+                return None
+            out[e, row] += np.real(value)
+    return out
+
+
+def _places(place: dict[tuple[int, int], int], derivatives: Iterable[PartialDerivative]) -> Indices:
     return np.array([place[j.unknown, j.alpha[0]] for j in derivatives], dtype=np.intp)
 
 

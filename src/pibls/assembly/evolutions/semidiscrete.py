@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.arrays import Array, MultiIndex, Numbers
+from pibls.arrays import Array, Indices, MultiIndex
 from pibls.assembly.evolutions.fourier_modes import FourierModes
 from pibls.assembly.evolutions.tensor_layout import TensorLayout
 from pibls.linalg.shifted import DensePencil, SparsePencil
@@ -30,7 +30,7 @@ Term = tuple[int, int, MultiIndex, int]
 class Site:
     """Points in cells: the same number for each entry of ``cells``, and the tables of the functions there."""
 
-    cells: Numbers | None
+    cells: Indices | None
     """None: every cell, in order."""
     points: Array
     """(entries, N, d); their time coordinate is not used."""
@@ -100,7 +100,7 @@ class SemidiscreteStatement:
         found = np.array([np.repeat(values, self.points // len(values)) for values in each])
         return found.reshape(len(self.terms), self.points, 1)
 
-    def cell_blocks(self, block: Array, site: Site, cells: int) -> tuple[Numbers, Array]:
+    def cell_blocks(self, block: Array, site: Site, cells: int) -> tuple[Indices, Array]:
         """Map (entries, N, columns) at the points to the cells and (cells, rows of each, columns)."""
         owners = np.arange(cells) if site.cells is None else site.cells
         if self.weights is None:
@@ -210,7 +210,7 @@ class SemidiscreteSystem:
             out[i] = cache[key]
         return out
 
-    def blocks(self, weights: Sequence[Array]) -> Iterator[tuple[Numbers, Numbers, int, Array]]:
+    def blocks(self, weights: Sequence[Array]) -> Iterator[tuple[Indices, Indices, int, Array]]:
         """Yield (rows, cells, a, block (entries, N, columns of a cell)): the contributions to M_a."""
         n = self.functions
         for g, W, first in zip(self.statements, weights, self.first_rows, strict=False):
@@ -226,7 +226,7 @@ class SemidiscreteSystem:
                 yield rows.reshape(made.shape[:2]), cells, a, made
 
     @cached_property
-    def pattern(self) -> tuple[Numbers, Numbers, list[Numbers]]:
+    def pattern(self) -> tuple[Indices, Indices, list[Indices]]:
         """Sparsity pattern in CSC form: column starts, rows of the entries, and positions of each block."""
         width = self.functions * self.unknowns
         keys = []
@@ -340,7 +340,7 @@ class SystemAtTimes:
 
 @dataclass(frozen=True)
 class LinearizedOperator:
-    """Linearised operator Σ_a λ^a M_a, with ∂_t replaced by a number λ."""
+    """Linearized operator Σ_a λ^a M_a, with ∂_t replaced by a number λ."""
 
     system: SemidiscreteSystem
     weights: list[Array] = field(repr=False)

@@ -2,13 +2,13 @@ r"""Approximate inverse of an evolution on a box: (σ + L₁ + … + L_d) u = r,
 
 Unknowns that are coupled through common modes are solved together (`assembly.evolutions.coupled_inverse`).
 Otherwise each equation is replaced by the nearest separable operator of its own unknown
-(`assembly.tensor_products.separable`). The remainder is left to Krylov iterations (`linalg.krylov`). The data
+(`assembly.tensor_products.separable`). The remainder is left to Krylov iterations (`linalg.gmres`). The data
 of the sides are lifted first (`assembly.evolutions.side_conditions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from pibls.arrays import Array, Complex, MultiIndex
 from pibls.assembly.evolutions.coupled_inverse import CoupledInverse, NoCommonModesError, Terms
-from pibls.assembly.evolutions.mode_groups import ModeGroups
+from pibls.assembly.evolutions.mode_groups import ModeGroups, Parity
 from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem
 from pibls.assembly.evolutions.side_conditions import SideConditions
 from pibls.assembly.evolutions.tensor_layout import TensorLayout
@@ -43,35 +43,25 @@ class ScalarInverse:
         cls, layout: TensorLayout, k: int, axes: tuple[ConstrainedAxis, ...], terms: Terms, shifts: Complex
     ) -> ScalarInverse | None:
         """Factor the operator; None if the equation lacks the highest derivatives of its unknown."""
-        others = [found for (row, j), found in terms.items() if row == k != j]
-        exact = not any(c.any() for found in others for c in found.values())
-        steady: dict[MultiIndex, Array] = {}
-        rates: dict[int, Array] = {}
-        for (alpha, a), c in terms.get((k, k), {}).items():
-            if a and sum(alpha):
-                return None
-            if a:
-                rates[a] = c
-            else:
-                steady[alpha] = c
+        steady, rates = _by_time_derivative(terms.get((k, k), {}))
+        if steady is None:
+            return None
         quadrature = layout.quadrature_weights(k)
         parts = nearest_separable(steady, [o[k] for o in layout.orders], quadrature)
         if parts is None:
             return None
-        rho, sums, same = parts
-        exact = exact and same
+        rho, sums, exact = parts
+        others = [found for (row, j), found in terms.items() if row == k != j]
+        exact = exact and not any(c.any() for found in others for c in found.values())
         shift = np.zeros(len(shifts), dtype=complex)
         for a, c in rates.items():
             scaled = c / rho
             mean = float(scaled.mean())
             exact = exact and bool(np.abs(scaled - mean).max() <= 1e2 * ROUNDING * abs(mean))
             shift += mean * shifts**a
-        matrices = []
-        for i, (basis, nodes) in enumerate(zip(layout.axis_bases, layout.equation_points(k), strict=True)):
-            operator = np.zeros((len(nodes), basis.size))
-            for o, c in sums[i].items():
-                operator = operator + c[:, None] * basis.evaluate(nodes, o) / layout.half_lengths[i] ** o
-            matrices.append(operator @ axes[i].from_node_values)
+        matrices = [
+            _axis_operator(layout, k, i, part) @ axes[i].from_node_values for i, part in enumerate(sums)
+        ]
         try:
             factors = KroneckerSum.of(matrices, quadrature, shifted=True)
         except np.linalg.LinAlgError:
@@ -121,24 +111,15 @@ class SeparableInverse:
         if len(bounded) < len(bounds):
             return None
         terms = _terms(system, layout, weights)
-        couplings = [
-            (r, k, alpha) for (r, k), found in terms.items() for (alpha, _), c in found.items() if c.any()
-        ]
-        pairing = ModeGroups.of(_kinds(bounded), layout.periodic, couplings)
+        pairing = ModeGroups.of(_kinds(bounded), layout.periodic, _couplings(terms))
         axes = [b.axes for b in bounded]
         parts: list[ScalarInverse | CoupledInverse] = []
         for group in pairing.groups:
             # Advection is part of the separable operator, but not of the modes.
             has_advection = any(r == k and r in group for r, k, _ in pairing.left_out)
-            singles = [ScalarInverse.of(layout, k, axes[k], terms, shifts) for k in sorted(group)]
-            alone = [s for s in singles if s is not None]
-            made: list[ScalarInverse | CoupledInverse] = [*alone]
-            if len(alone) < len(group) or (len(group) > 1 and not has_advection):
-                try:
-                    made = [CoupledInverse.of(layout, group, axes, terms, shifts)]
-                except (NoCommonModesError, np.linalg.LinAlgError):
-                    if len(alone) < len(group):
-                        return None
+            made = _group_inverses(layout, group, axes, terms, shifts, has_advection)
+            if made is None:
+                return None
             parts += made
         sides = all(b.is_uniform for b in bounded)
         exact = sides and all(p.is_exact for p in parts)
@@ -171,6 +152,51 @@ class SeparableInverse:
         return out.reshape(-1, B.shape[1])
 
 
+def _by_time_derivative(
+    terms: Mapping[tuple[MultiIndex, int], Array],
+) -> tuple[dict[MultiIndex, Array] | None, dict[int, Array]]:
+    """Return the coefficients of space and of time derivatives; None for the former if some are mixed."""
+    steady: dict[MultiIndex, Array] = {}
+    rates: dict[int, Array] = {}
+    for (alpha, a), c in terms.items():
+        if a and sum(alpha):
+            return None, {}
+        if a:
+            rates[a] = c
+        else:
+            steady[alpha] = c
+    return steady, rates
+
+
+def _axis_operator(layout: TensorLayout, k: int, i: int, terms: Mapping[int, Array]) -> Array:
+    """Return Σ c ∂^o along a coordinate at the nodes of the equation, (nodes, functions)."""
+    basis, nodes = layout.axis_bases[i], layout.equation_points(k)[i]
+    operator = np.zeros((len(nodes), basis.size))
+    for o, c in terms.items():
+        operator = operator + c[:, None] * basis.evaluate(nodes, o) / layout.half_lengths[i] ** o
+    return operator
+
+
+def _group_inverses(
+    layout: TensorLayout,
+    group: dict[int, Parity],
+    axes: Sequence[tuple[ConstrainedAxis, ...]],
+    terms: Terms,
+    shifts: Complex,
+    has_advection: bool,
+) -> Sequence[ScalarInverse | CoupledInverse] | None:
+    """Return the inverse of a group of coupled unknowns, or one per unknown; None if there is neither."""
+    singles = [ScalarInverse.of(layout, k, axes[k], terms, shifts) for k in sorted(group)]
+    alone = [s for s in singles if s is not None]
+    is_separable = len(alone) == len(group)
+    if is_separable and (len(group) == 1 or has_advection):
+        return alone
+    try:
+        return [CoupledInverse.of(layout, group, axes, terms, shifts)]
+    except (NoCommonModesError, np.linalg.LinAlgError):
+        return alone if is_separable else None
+
+
 def _terms(system: SemidiscreteSystem, layout: TensorLayout, weights: Sequence[Array]) -> Terms:
     """Return the coefficients at the points of each equation, by unknowns and derivatives."""
     out: dict[tuple[int, int], dict[tuple[MultiIndex, int], Array]] = {}
@@ -180,6 +206,11 @@ def _terms(system: SemidiscreteSystem, layout: TensorLayout, weights: Sequence[A
             found = out.setdefault((k, unknown), {})
             found[alpha, a] = found.get((alpha, a), 0.0) + w.reshape(shape)
     return out
+
+
+def _couplings(terms: Terms) -> list[tuple[int, int, MultiIndex]]:
+    """Return (unknown of the equation, unknown of the term, derivative) of the terms that are not zero."""
+    return [(r, k, alpha) for (r, k), found in terms.items() for (alpha, _), c in found.items() if c.any()]
 
 
 def _kinds(bounds: Sequence[SideConditions]) -> list[list[int | None]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.assembly.hybridized.face_traces import CellFaces, FaceCoupling
 from pibls.assembly.points import PointSet
 from pibls.assembly.residual_coefficients import ResidualCoefficients, coefficients_in_cells
@@ -79,7 +79,7 @@ class GlobalCoefficients:
     count: int
     links: tuple[int, ...]
     """Parts of the matrix to which they are coupled, shared with the cell before and with the next."""
-    face_space: tuple[SingleDomainSpace, Numbers] = field(repr=False)
+    face_space: tuple[SingleDomainSpace, Indices] = field(repr=False)
     """The space of the cell without these functions, and its index of shared coefficients."""
 
     @property
@@ -110,7 +110,7 @@ class CellTask:
     """For integrals: the parts that hold the sums before and after the cell."""
     integral_signs: tuple[float, ...] = ()
     global_coefficients: GlobalCoefficients | None = None
-    index: Numbers | None = field(default=None, repr=False)
+    index: Indices | None = field(default=None, repr=False)
     """Index of the unknown coefficient for each coefficient of the space, if some are shared."""
 
     def system(
@@ -157,53 +157,62 @@ class CellRows:
 CellBatch = tuple[CellRows, ...]
 
 
+@dataclass
+class _BatchTraces:
+    """Traces on the faces of a batch of cells; all faces of a cell are evaluated together."""
+
+    cells: set[int]
+    traces: dict[int, list[Array]] = field(default_factory=dict)
+    coefficients: dict[int, Array] = field(default_factory=dict)
+    """P of faces of which one side has been assembled; the other side has the same."""
+
+    def of(self, side: FaceSide) -> tuple[Array, Array]:
+        """Return T of a side, and P of its face."""
+        both = [self._traces(*one) for one in side.cells]
+        P = self.coefficients.pop(side.face, None)
+        if P is None:
+            P = self.coefficients[side.face] = side.coupling.coefficients(*both)
+        return both[side.upper], P
+
+    def _traces(self, faces: CellFaces, number: int) -> Array:
+        if faces.cell not in self.cells:  # its own rows are assembled in another batch
+            return replace(faces, sides=faces.sides[number : number + 1]).traces()[0]
+        if faces.cell not in self.traces:
+            self.traces[faces.cell] = faces.traces()
+        return self.traces[faces.cell][number]
+
+
 def assemble_batch(compiled: CompiledProblem, tasks: tuple[CellTask, ...]) -> CellBatch:
     """Assemble the systems of a batch of cells."""
-    out = []
-    known: dict[int, Array] = {}  # both sides of a face have the same coefficients
-    here, traces = {task.cell for task in tasks}, dict[int, list[Array]]()
-
-    def of_side(faces: CellFaces, number: int) -> Array:
-        if faces.cell not in here:  # its own rows are assembled in another batch
-            return replace(faces, sides=faces.sides[number : number + 1]).traces()[0]
-        if faces.cell not in traces:
-            traces[faces.cell] = faces.traces()
-        return traces[faces.cell][number]
-
+    if not tasks:
+        return ()  # without cells the problem may not be available here
+    traces = _BatchTraces({task.cell for task in tasks})
     placed = [task.points() for task in tasks]
     mine = [{r: found for r, found in p.items() if len(found) and not r.is_integral} for p in placed]
-    known_there = (
-        coefficients_in_cells(compiled.residuals, mine) if tasks else []
-    )  # without cells the problem may not be available here
-    for task, every, found, known_coefficients in zip(tasks, placed, mine, known_there, strict=True):
+    known = coefficients_in_cells(compiled.residuals, mine)
+    out = []
+    for task, every, found, known_coefficients in zip(tasks, placed, mine, known, strict=True):
         check_deadline(__name__)
         local = tuple(r for r in compiled.residuals if r.region in found)
         system = task.system(replace(compiled, residuals=local), found, known_coefficients)
-        strips, targets_on_faces = [], [np.empty(0)]
-        for side in task.sides:
-            both = [of_side(*one) for one in side.cells]
-            T, P = both[side.upper], known.pop(side.face, None)
-            if P is None:
-                P = known[side.face] = side.coupling.coefficients(*both)
-            strips.append(
-                RowStrip(
-                    (task.cell, side.face),
-                    (T if task.global_coefficients is None else task.global_coefficients.expand_trace(T), P),
-                )
-            )
-            targets_on_faces.append(
-                side.coupling.jumps.ravel() if side.upper else np.zeros(side.coupling.jumps.size)
-            )
-        if task.global_coefficients is not None:
-            strips += task.global_coefficients.strips(task.cell, system.shape[1])
-            targets_on_faces += [np.zeros(task.global_coefficients.count)] * len(
-                task.global_coefficients.links
-            )
+        strips, jumps = _face_strips(task, traces, system.shape[1])
         nonlinear, share = _nonlinear_flux_rows(task, compiled), _integral_share(task, compiled, every)
-        out.append(
-            CellRows(task.cell, system, tuple(strips), np.concatenate(targets_on_faces), nonlinear, share)
-        )
+        out.append(CellRows(task.cell, system, strips, jumps, nonlinear, share))
     return tuple(out)
+
+
+def _face_strips(task: CellTask, traces: _BatchTraces, columns: int) -> tuple[tuple[RowStrip, ...], Array]:
+    """Return the rows of a cell on its faces and those of its global coefficients, and their targets."""
+    strips, targets, shared = list[RowStrip](), [np.empty(0)], task.global_coefficients
+    for side in task.sides:
+        T, P = traces.of(side)
+        strips.append(RowStrip((task.cell, side.face), (T if shared is None else shared.expand_trace(T), P)))
+        jumps = side.coupling.jumps
+        targets.append(jumps.ravel() if side.upper else np.zeros(jumps.size))
+    if shared is not None:
+        strips += shared.strips(task.cell, columns)
+        targets += [np.zeros(shared.count)] * len(shared.links)
+    return tuple(strips), np.concatenate(targets)
 
 
 def _integral_share(
@@ -309,14 +318,14 @@ def values_of_constant(batch: CellBatch, u: float) -> Array:
     return np.concatenate([np.empty(0), *(s.values_of_constant(u) for c in batch for s in c.systems)])
 
 
-def linearise(batch: CellBatch, v: Array) -> tuple[tuple[RowStrip, ...], Array]:
-    """Return the strips of J, and b, linearised about v."""
+def linearize(batch: CellBatch, v: Array) -> tuple[tuple[RowStrip, ...], Array]:
+    """Return the strips of J, and b, linearized about v."""
     strips, targets, start = list[RowStrip](), [np.empty(0)], 0
     for c in batch:
         found: list[tuple[Any, Array]] = []
         for system in c.systems:
             stop = start + system.nonlinear_values
-            found.append(system.linearise(v[start:stop]))
+            found.append(system.linearize(v[start:stop]))
             start = stop
         faces, targets_on_faces = list(c.face_strips), c.jumps.copy() if c.nonlinear_fluxes else c.jumps
         for part, (slopes, target) in zip(c.nonlinear_fluxes, found[1:], strict=False):

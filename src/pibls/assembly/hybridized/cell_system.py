@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.assembly.hybridized import cell_batches
 from pibls.assembly.hybridized.cell_batches import CellTask, FaceSide, GlobalCoefficients, PointPlacement
 from pibls.assembly.hybridized.face_traces import CellFaces, FaceCoupling
@@ -35,10 +35,10 @@ _ROWS = 3.0  # approximate rows of a cell per function, for the cost estimate
 class SharedCoefficients:
     """Coefficients shared by the unknowns of a cell (`shared_coefficients`), and by all cells."""
 
-    index: Mapping[int, Numbers] = field(default_factory=dict, repr=False)
+    index: Mapping[int, Indices] = field(default_factory=dict, repr=False)
     global_count: int = 0
     """How many coefficients all cells share: the first ones after the regular functions of a cell."""
-    face_spaces: Mapping[int, tuple[SingleDomainSpace, Numbers]] = field(default_factory=dict, repr=False)
+    face_spaces: Mapping[int, tuple[SingleDomainSpace, Indices]] = field(default_factory=dict, repr=False)
     """Per cell the space without global functions, and its index of shared coefficients: used on faces."""
 
     def columns(self, space: CellSpace) -> list[int]:
@@ -91,16 +91,20 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
     ) -> CellSystem:
         """Assemble the system; ``points`` are functions that return the points of each cell."""
         shared_coefficients = shared_coefficients or SharedCoefficients()
-        sums = _rows_of_sums(compiled, points[0])
-        sides, layout, expected = elimination_layout(space, couplings, engine, sums, shared_coefficients)
-        touched, cells = layout.touched, len(space.parts)
+        chains = _CellChains(
+            len(space.parts),
+            len(couplings),
+            _rows_of_sums(compiled, points[0]),
+            shared_coefficients.global_count,
+        )
+        sides, layout, expected = elimination_layout(
+            space, couplings, engine, chains.sums, shared_coefficients
+        )
         if len(layout.bundles) == 1:
             engine = LOCAL  # nothing to distribute
         copies = 1.0 if compiled.is_linear else 2.0 + sum(len(r.nonlinear) for r in compiled.residuals)
         engine.admit(layout.memory_demand(expected, copies))
         shared = engine.put(compiled)
-        links = [_links(c, cells, len(couplings)) for c in range(cells)]
-        others = [_links(c, cells, len(couplings) + (cells - 1 if sums else 0))[0] for c in range(cells)]
         tasks = [
             tuple(
                 CellTask(
@@ -108,31 +112,25 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
                     points[c],
                     space.parts[c],
                     tuple(sides[c]),
-                    links[c][0] if sums else None,
-                    links[c][1],
-                    shared_coefficients.global_coefficients(c, others[c]),
+                    chains.sum_links(c) if chains.sums else None,
+                    chains.sum_signs(c),
+                    shared_coefficients.global_coefficients(c, chains.coefficient_links(c)),
                     shared_coefficients.index.get(c),
                 )
-                for c in dict.fromkeys(touched[s][0] for s in bundle.strips)
+                for c in cells
             )
-            for bundle in layout.bundles
+            for cells in _cells_of_bundles(layout)
         ]
         frame = BlockSparseMatrix(engine, layout, (), ())
         made = frame.call_per_bundle(cell_batches.assemble_batch, [shared] * len(tasks), tasks)
-        if sums:
-            units = np.max(
-                [
-                    u
-                    for u in engine.get(frame.call_per_bundle(cell_batches.integral_row_norms, made))
-                    if len(u)
-                ],
-                axis=0,
-            )
+        if chains.sums:
+            norms = engine.get(frame.call_per_bundle(cell_batches.integral_row_norms, made))
+            units = np.max([u for u in norms if len(u)], axis=0)
             made = frame.call_per_bundle(
                 cell_batches.with_integral_units, made, [np.where(units > 0, units, 1.0)] * len(made)
             )
         shapes = frame.call_per_bundle(cell_batches.row_counts, made)
-        heights, counts = np.zeros(len(touched), dtype=int), np.zeros(cells, dtype=int)
+        heights, counts = np.zeros(len(layout.touched), dtype=int), np.zeros(chains.cells, dtype=int)
         for bundle, (rows, values) in zip(layout.bundles, engine.get(shapes), strict=True):
             heights[list(bundle.strips)] = rows
             for c, count in values.items():
@@ -185,11 +183,10 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
     @cached_property
     def _cells(self) -> tuple[tuple[int, ...], ...]:
         """The cells of each bundle."""
-        touched = self.layout.touched
-        return tuple(tuple(dict.fromkeys(touched[s][0] for s in b.strips)) for b in self.layout.bundles)
+        return _cells_of_bundles(self.layout)
 
     @cached_property
-    def _places(self) -> tuple[Numbers, ...]:
+    def _places(self) -> tuple[Indices, ...]:
         """Positions in v of the values of each bundle's cells."""
         ends = np.cumsum([0, *self.value_counts])
         none = np.empty(0, dtype=np.intp)
@@ -237,7 +234,7 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
         return worst, places
 
     @property
-    def neighbours(self) -> Numbers:
+    def neighbours(self) -> Indices:
         """The cells on both sides of each face, (faces, 2)."""
         pairs = [(t.face.low, t.face.high) for t in self.couplings]
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
@@ -267,14 +264,46 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
             )
         )
 
-    def _linearised(self, v: Array) -> tuple[BlockSparseMatrix, Array]:
+    def _linearized(self, v: Array) -> tuple[BlockSparseMatrix, Array]:
         both = self._frame.call_per_bundle(
-            cell_batches.linearise, self.batches, [v[places] for places in self._places]
+            cell_batches.linearize, self.batches, [v[places] for places in self._places]
         )
         strips = tuple(self._frame.call_per_bundle(itemgetter(0), both))
         targets = self.engine.get(self._frame.call_per_bundle(itemgetter(1), both))
         matrix = BlockSparseMatrix(self.engine, self.layout, self.strip_heights, strips)
         return matrix, matrix.gather_rows(targets)
+
+
+@dataclass(frozen=True)
+class _CellChains:
+    """Parts of the matrix between successive cells: partial sums of integrals, then global coefficients."""
+
+    cells: int
+    faces: int
+    sums: int
+    """The number of rows of integrals."""
+    coefficients: int
+    """The number of coefficients that all cells share."""
+
+    def sum_links(self, cell: int) -> tuple[int, ...]:
+        """Return the parts with the sums before and after a cell."""
+        return self._links(cell, self.cells + self.faces)
+
+    def sum_signs(self, cell: int) -> tuple[float, ...]:
+        """Return the signs of these sums in the rows of a cell."""
+        return (1.0,) * (cell > 0) + (-1.0,) * (cell < self.cells - 1)
+
+    def coefficient_links(self, cell: int) -> tuple[int, ...]:
+        """Return the parts that couple the global coefficients of a cell to those before and after it."""
+        return self._links(cell, self.cells + self.faces + (self.cells - 1 if self.sums else 0))
+
+    def _links(self, cell: int, first: int) -> tuple[int, ...]:
+        return (first + cell - 1,) * (cell > 0) + (first + cell,) * (cell < self.cells - 1)
+
+    @property
+    def widths(self) -> list[int]:
+        """The number of columns in each kind of link that there is."""
+        return [n for n in (self.sums, self.coefficients) if n]
 
 
 def elimination_layout(
@@ -289,51 +318,63 @@ def elimination_layout(
     ``sums`` is the number of rows of integrals: as many partial sums pass from each cell to the next, as do
     the coefficients that all cells share.
     """
-    cells, shared_coefficients = len(space.parts), shared_coefficients or SharedCoefficients()
-    count = shared_coefficients.global_count
-    sides: list[list[FaceSide]] = [[] for _ in space.parts]
+    shared_coefficients = shared_coefficients or SharedCoefficients()
+    chains = _CellChains(len(space.parts), len(couplings), sums, shared_coefficients.global_count)
+    sides = _face_sides(space, couplings, shared_coefficients)
+    touched, expected = _strips(space, sides, chains)
+    successive, cells = list(pairwise(range(chains.cells))), chains.cells
+    widths = (
+        shared_coefficients.columns(space)
+        + [t.columns for t in couplings]
+        + [n for n in chains.widths for _ in successive]
+    )
+    columns = [np.arange(a, b, dtype=np.intp) for a, b in pairwise(np.cumsum([0, *widths]))]
+    pairs = [(t.face.low, t.face.high) for t in couplings]
+    order = space.tree.elimination_groups([*pairs, *successive * len(chains.widths)])
+    groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
+    return sides, Layout.of(touched, columns, groups, engine, expected), expected
+
+
+def _face_sides(
+    space: CellSpace, couplings: Sequence[FaceCoupling], shared: SharedCoefficients
+) -> list[list[FaceSide]]:
+    """Return the sides of faces that belong to each cell."""
+    cells = len(space.parts)
     joined: list[list[tuple[FaceCoupling, bool]]] = [[] for _ in space.parts]
     for coupling in couplings:
         joined[coupling.face.low].append((coupling, False))
         joined[coupling.face.high].append((coupling, True))
-    faces = [
-        CellFaces(c, shared_coefficients.face_space(space, c), tuple(mine)) for c, mine in enumerate(joined)
-    ]
+    faces = [CellFaces(c, shared.face_space(space, c), tuple(mine)) for c, mine in enumerate(joined)]
+    sides: list[list[FaceSide]] = [[] for _ in space.parts]
     for number, coupling in enumerate(couplings):
         low, high = coupling.face.low, coupling.face.high
         pair = (faces[low], len(sides[low])), (faces[high], len(sides[high]))
         sides[low].append(FaceSide(cells + number, coupling, pair, upper=False))
         sides[high].append(FaceSide(cells + number, coupling, pair, upper=True))
+    return sides
+
+
+def _strips(
+    space: CellSpace, sides: Sequence[Sequence[FaceSide]], chains: _CellChains
+) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Return the parts that each strip of rows touches, and the expected number of its rows."""
     touched, expected = list[tuple[int, ...]](), list[int]()
     for c, (part, mine) in enumerate(zip(space.parts, sides, strict=True)):
         touched += [(c,), *((c, s.face) for s in mine)]
         expected += [int(_ROWS * part.columns), *(s.coupling.rows_per_side for s in mine)]
-        if count:
-            links = _links(c, cells, len(couplings) + (cells - 1 if sums else 0))[0]
+        if chains.coefficients:
+            links = chains.coefficient_links(c)
             touched += [(c, link) for link in links]
-            expected += [count] * len(links)
-        if sums:
-            touched.append((c, *_links(c, cells, len(couplings))[0]))
-            expected.append(sums)
-    chain, chained = list(pairwise(range(cells))), [n for n in (sums, count) if n]
-    widths = (
-        shared_coefficients.columns(space)
-        + [t.columns for t in couplings]
-        + [n for n in chained for _ in chain]
-    )
-    columns = [np.arange(a, b, dtype=np.intp) for a, b in pairwise(np.cumsum([0, *widths]))]
-    order = space.tree.elimination_groups(
-        [*((t.face.low, t.face.high) for t in couplings), *chain * len(chained)]
-    )
-    groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
-    return sides, Layout.of(touched, columns, groups, engine, expected), expected
+            expected += [chains.coefficients] * len(links)
+        if chains.sums:
+            touched.append((c, *chains.sum_links(c)))
+            expected.append(chains.sums)
+    return touched, expected
 
 
-def _links(cell: int, cells: int, faces: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Return the parts of the matrix with the sums before and after a cell, and their signs in its rows."""
-    first = cells + faces
-    both = [(first + cell - 1, 1.0)] * (cell > 0) + [(first + cell, -1.0)] * (cell < cells - 1)
-    return tuple(part for part, _ in both), tuple(sign for _, sign in both)
+def _cells_of_bundles(layout: Layout) -> tuple[tuple[int, ...], ...]:
+    """Return the cells of each bundle of fronts, in the order of its strips."""
+    return tuple(tuple(dict.fromkeys(layout.touched[s][0] for s in b.strips)) for b in layout.bundles)
 
 
 def _rows_of_sums(compiled: CompiledProblem, placing: PointPlacement) -> int:

@@ -64,7 +64,7 @@ class Trace:
     def terms(self, axis: int, X: Array) -> list[Term]:
         """Return the terms of the trace at points of one side.
 
-        For a nonlinear flux this is the derivative; its rows are replaced at each linearisation.
+        For a nonlinear flux this is the derivative; its rows are replaced at each linearization.
         """
         if self.flux is None or self.is_nonlinear:
             return [(self.unknown, _along(axis, self.order, X.shape[1]), 1.0)]
@@ -213,26 +213,40 @@ def couple_faces(wanted: Sequence[FaceSpec], contains: Callable[[Array], Mask]) 
         [(X, one.face, one.extent) for one, X in zip(wanted, points, strict=True)], contains
     )
     out = []
-    for one, (degree, U, polynomials), X, keep in zip(wanted, faces, points, inside, strict=True):
-        if len(one.face.box) == 2 and not keep.all():
-            parts = _inside_intervals(one, contains)
-            if not parts:
-                continue
-            # Each segment has its own polynomials: on the two sides of a hole the traces are independent.
-            X = one.points_at(np.concatenate([a + (b - a) * U for a, b in parts]))
-            polynomials = block_diag(*(polynomials,) * len(parts))
-        elif not keep.any():
+    for one, reference, X, keep in zip(wanted, faces, points, inside, strict=True):
+        found = (X, reference[2]) if keep.all() else _cut_face(one, reference, X, keep, contains)
+        if found is None:
             continue
-        elif not keep.all():
-            X, U, k = X[keep], U[keep], len(one.tangential_axes)
-            while comb(degree + k, k) * _POINTS_PER_COEFFICIENT > len(U) + _EXTRA_POINTS and degree > 0:
-                degree -= 1
-            polynomials = _legendre(2.0 * U - 1.0, degree)
+        X, polynomials = found
         jumps = np.zeros((len(one.traces), len(X)))
         if one.jump is not None:
             jumps[:] = [one.jump(t, X) for t in one.traces]
         out.append(FaceCoupling(one.face, one.traces, X, polynomials, jumps, one.extent))
     return out
+
+
+def _cut_face(
+    one: FaceSpec,
+    reference: tuple[int, Array, Array],
+    X: Array,
+    keep: Mask,
+    contains: Callable[[Array], Mask],
+) -> tuple[Array, Array] | None:
+    """Return points and polynomials of a face that the boundary cuts; None if it lies outside the domain."""
+    degree, U, polynomials = reference
+    if len(one.face.box) == 2:
+        parts = _inside_intervals(one, contains)
+        if not parts:
+            return None
+        # Each segment has its own polynomials: on the two sides of a hole the traces are independent.
+        X = one.points_at(np.concatenate([a + (b - a) * U for a, b in parts]))
+        return X, block_diag(*(polynomials,) * len(parts))
+    if not keep.any():
+        return None
+    U, k = U[keep], len(one.tangential_axes)
+    while comb(degree + k, k) * _POINTS_PER_COEFFICIENT > len(U) + _EXTRA_POINTS and degree > 0:
+        degree -= 1
+    return X[keep], _legendre(2.0 * U - 1.0, degree)
 
 
 def _inside_intervals(one: FaceSpec, contains: Callable[[Array], Mask]) -> list[tuple[float, float]]:

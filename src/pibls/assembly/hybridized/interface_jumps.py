@@ -36,11 +36,7 @@ def jump_at(
     orders = orders_across(compiled, axis, lambda r: r.is_interior)
 
     def jump(trace: Trace, X: Array) -> Array:
-        s = np.zeros((len(X), len(equations)))
-        for i, where, strength in faces.sources:
-            if where == plane:
-                none = np.empty((0, len(X)))
-                s[:, i] += strength.rest(X, np.zeros_like(X), strength.data_function_values(X), none)
+        s = _source_strengths(compiled, plane, len(equations), X)
         if trace.flux is not None:
             rows = [i for i, _, f, outermost in faces.fluxes if f is trace.flux and outermost]
             above, below = (
@@ -52,6 +48,16 @@ def jump_at(
         return _jumps(equations, orders, axis, X, s)[:, trace.unknown]
 
     return jump
+
+
+def _source_strengths(compiled: CompiledProblem, plane: tuple[int, float], equations: int, X: Array) -> Array:
+    """Return the strength of the sources on a plane in each equation, (n, equations)."""
+    s = np.zeros((len(X), equations))
+    for i, where, strength in compiled.interfaces.sources:
+        if where == plane:
+            none = np.empty((0, len(X)))
+            s[:, i] += strength.rest(X, np.zeros_like(X), strength.data_function_values(X), none)
+    return s
 
 
 def _given_part(trace: Trace, X: Array) -> Array:

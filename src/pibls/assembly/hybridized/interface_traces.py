@@ -47,24 +47,32 @@ def traces_at(
     """
     found = {(t.unknown, t.order): t for t in traces_of(orders)}
     fluxes = [f for _, a, f, _ in compiled.interfaces.fluxes if a == axis]
+    choices = [_replaceable(flux.derivatives, axis, orders) for flux in fluxes]
+    places = _matching(choices + _determined_without_flux(compiled, axis, orders))
+    unplaced = []
+    for flux, place in zip(fluxes, places, strict=False):
+        if place is None:
+            unplaced.append(flux)
+        else:
+            found[place] = Trace(*place, flux)
+    free = {(k, most - 1) for k, most in enumerate(orders)} - set(places)
+    kept = tuple(trace for key, trace in found.items() if key not in free)
+    if not all(_is_implied(flux, kept, axis, box, extent) for flux in unplaced):
+        raise _overdetermined(float(box[axis, 0]))
+    return kept
+
+
+def _determined_without_flux(
+    compiled: CompiledProblem, axis: int, orders: tuple[int, ...]
+) -> list[list[tuple[int, int]]]:
+    """Return the derivatives of which each equation without a flux across makes one continuous."""
     with_flux = {i for i, a, _, outermost in compiled.interfaces.fluxes if a == axis and outermost}
     equations = [r for r in compiled.residuals if r.region.is_interior]
-    choices = [_replaceable(flux.derivatives, axis, orders) for flux in fluxes]
-    choices += [
+    return [
         [(j.unknown, j.alpha[axis] - 1) for j in r.derivatives if 0 < j.alpha[axis] == orders[j.unknown]]
         for i, r in enumerate(equations)
         if i not in with_flux
     ]
-    places = _matching(choices)
-    for flux, place in zip(fluxes, places[: len(fluxes)], strict=True):
-        if place is not None:
-            found[place] = Trace(*place, flux)
-    free = {(k, most - 1) for k, most in enumerate(orders)} - set(places)
-    kept = tuple(trace for key, trace in found.items() if key not in free)
-    for flux, place in zip(fluxes, places[: len(fluxes)], strict=True):
-        if place is None and not _is_implied(flux, kept, axis, box, extent):
-            raise _overdetermined(float(box[axis, 0]))
-    return kept
 
 
 def _replaceable(

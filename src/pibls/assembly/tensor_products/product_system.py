@@ -17,7 +17,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.assembly.cell_points import place_in_cell
 from pibls.assembly.points import Points, PointSet
-from pibls.assembly.tensor_products.box_problem import BoxProblem
+from pibls.assembly.tensor_products.box_problem import BoxCondition, BoxProblem
 from pibls.basis.polynomials.splines import Splines
 from pibls.geometry import Domain
 from pibls.linalg.kronecker import apply_along
@@ -58,6 +58,16 @@ class ProductStatement:
                 )
             )
         return cls(r, tuple(tables), axis_points, normal)
+
+    @classmethod
+    def on_side(
+        cls, side: BoxCondition, axes: Sequence[Splines], spaces: Sequence[Sequence[Splines]]
+    ) -> ProductStatement:
+        """Return a condition at the end of one axis and the interpolation points of the others."""
+        level = np.array([axes[side.axis].edges[-side.end]])
+        axis_points = tuple(level if i == side.axis else a.interpolation_points for i, a in enumerate(axes))
+        normal = tuple(2.0 * side.end - 1.0 if i == side.axis else 0.0 for i in range(len(axes)))
+        return cls.at(side.residual, axis_points, spaces, normal)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -113,7 +123,7 @@ class ProductStatement:
 
 @dataclass(frozen=True)
 class ProductOperator:
-    """Linearised operator: Σ_j a_j ∂^{α_j} at the points of each statement."""
+    """Linearized operator: Σ_j a_j ∂^{α_j} at the points of each statement."""
 
     system: ProductSystem
     coefficients: tuple[Array, ...] = field(repr=False)
@@ -155,11 +165,7 @@ class ProductSystem:
         for r, weak in zip(box_problem.equations, box_problem.is_constraint, strict=True):
             axis_points = tuple(a.pressure_points for a in light) if weak else tuple(a.nodes for a in axes)
             groups.append(ProductStatement.at(r, axis_points, spaces, (0.0,) * len(axes)))
-        for s in box_problem.sides:
-            level = np.array([axes[s.axis].edges[-s.end]])
-            axis_points = tuple(level if i == s.axis else a.interpolation_points for i, a in enumerate(axes))
-            normal = tuple(2.0 * s.end - 1.0 if i == s.axis else 0.0 for i in range(len(axes)))
-            groups.append(ProductStatement.at(s.residual, axis_points, spaces, normal))
+        groups += [ProductStatement.on_side(s, axes, spaces) for s in box_problem.sides]
         return cls(box_problem, tuple(axes), spaces, tuple(groups))
 
     @cached_property
@@ -234,7 +240,7 @@ class ProductSystem:
         return np.concatenate([*(part.ravel() for part in parts), *more])
 
     def residual(self, U: Array) -> tuple[list[Array], ProductOperator]:
-        """Return the residual of each statement, and its linearisation about U."""
+        """Return the residual of each statement, and its linearization about U."""
         left, slopes = [], []
         parts = self.parts(U)
         for g in self.statements:

@@ -8,13 +8,14 @@ data on the sides; for other operators its inverse is a preconditioner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.assembly.tensor_products.product_system import ProductOperator, ProductSystem
+from pibls.assembly.tensor_products.box_problem import BoxCondition
+from pibls.assembly.tensor_products.product_system import ProductOperator, ProductStatement, ProductSystem
 from pibls.basis.polynomials.product import legendre
 from pibls.linalg.kronecker import KroneckerSum, apply_along
 
@@ -73,22 +74,16 @@ class SeparableFactorization:
     @classmethod
     def of(cls, rows: ProductSystem, linear: ProductOperator) -> SeparableFactorization | None:
         """Factor the nearest separable operator; None if an axis has no highest derivative of its own."""
-        terms: dict[MultiIndex, Array] = {}
-        for (_, alpha), c in zip(rows.statements[0].terms, linear.coefficients[0], strict=True):
-            terms[alpha] = terms[alpha] + c if alpha in terms else c
-        parts = nearest_separable(terms, rows.box_problem.orders, [a.weights for a in rows.axes])
+        terms = _equation_terms(rows, linear)
+        weights = [a.weights for a in rows.axes]
+        parts = nearest_separable(terms, rows.box_problem.orders, weights)
         if parts is None:
             return None
         rho, sums, exact = parts
         scales, places = [rho], []
         ends: list[list[Array]] = [[] for _ in rows.axes]
-        for side, g, a in zip(
-            rows.box_problem.sides, rows.statements[1:], linear.coefficients[1:], strict=True
-        ):
-            at_end = {order: T[0] for order, T in g.tables[0][side.axis].items()}
-            along_side = [(alpha, c) for (_, alpha), c in zip(g.terms, a, strict=True)]
-            lengths = rows.box_problem.box[:, 1] - rows.box_problem.box[:, 0]
-            scale, row, uniform = uniform_row(along_side, lengths, side.axis, at_end.__getitem__)
+        for i, side in enumerate(rows.box_problem.sides, start=1):
+            scale, row, uniform = _side_row(rows, side, rows.statements[i], linear.coefficients[i])
             if not row.any():
                 return None
             exact = exact and uniform
@@ -96,29 +91,17 @@ class SeparableFactorization:
             scales.append(scale)
             ends[side.axis].append(row)
         axis_operators, matrices = [], []
-        for axis, splines in enumerate(rows.axes):
-            tables = rows.statements[0].tables[0][axis]
-            operator = sum(c[:, None] * tables[k] for k, c in sums[axis].items())
-            ends_here = np.array(ends[axis]).reshape(-1, splines.dimension)
-            low, high = splines.edges[0], splines.edges[-1]
-            smooth = splines.from_values @ legendre(
-                (2.0 * splines.interpolation_points - low - high) / (high - low), len(ends_here) + 2
-            )
-            bounded = lift_and_homogeneous(tables[0], ends_here, smooth)
-            if bounded is None:
+        for i in range(len(rows.axes)):
+            line = _axis_operator(rows, i, sums[i], ends[i])
+            if line is None:
                 return None
-            made = AxisOperator(tables[0], ends_here, *bounded, splines.from_values, np.asarray(operator))
-            axis_operators.append(made)
-            matrices.append(made.operator @ made.from_node_values)
+            axis_operators.append(line)
+            matrices.append(line.operator @ line.from_node_values)
         try:
-            factors = KroneckerSum.of(matrices, [a.weights for a in rows.axes])
+            factors = KroneckerSum.of(matrices, weights)
         except np.linalg.LinAlgError:
             return None
-        half = 0.5 * (rows.box_problem.box[:, 1] - rows.box_problem.box[:, 0])
-        natural = min(
-            float(np.abs(sums[i][m]).max()) / float(half[i]) ** m
-            for i, m in enumerate(rows.box_problem.orders)
-        )
+        natural = min(_natural_sizes(rows, sums))
         return cls(tuple(axis_operators), factors, tuple(scales), tuple(places), exact, natural)
 
     def solve(self, left: Sequence[Array]) -> Array:
@@ -153,6 +136,49 @@ class SeparableFactorization:
                 part = apply_along(line.operator if i == axis else line.values, part, i)
             out = out + part
         return out
+
+
+def _equation_terms(rows: ProductSystem, linear: ProductOperator) -> dict[MultiIndex, Array]:
+    """Return the coefficients of the equation by derivatives; linear and nonlinear terms are summed."""
+    terms: dict[MultiIndex, Array] = {}
+    for (_, alpha), c in zip(rows.statements[0].terms, linear.coefficients[0], strict=True):
+        terms[alpha] = terms[alpha] + c if alpha in terms else c
+    return terms
+
+
+def _natural_sizes(rows: ProductSystem, sums: Sequence[Mapping[int, Array]]) -> list[float]:
+    """Return the size of the highest derivative along each axis if u varies by 1 over half of its length."""
+    half = 0.5 * (rows.box_problem.box[:, 1] - rows.box_problem.box[:, 0])
+    return [
+        float(np.abs(sums[i][m]).max()) / float(half[i]) ** m for i, m in enumerate(rows.box_problem.orders)
+    ]
+
+
+def _side_row(
+    rows: ProductSystem, side: BoxCondition, g: ProductStatement, a: Array
+) -> tuple[Array, Array, bool]:
+    """Return the divisor of a condition, its mean as a row of the functions across, and if it is uniform."""
+    at_end = {order: T[0] for order, T in g.tables[0][side.axis].items()}
+    along_side = [(alpha, c) for (_, alpha), c in zip(g.terms, a, strict=True)]
+    lengths = rows.box_problem.box[:, 1] - rows.box_problem.box[:, 0]
+    return uniform_row(along_side, lengths, side.axis, at_end.__getitem__)
+
+
+def _axis_operator(
+    rows: ProductSystem, axis: int, terms: dict[int, Array], ends: list[Array]
+) -> AxisOperator | None:
+    """Return an axis with its part of the operator; None if the conditions do not determine its functions."""
+    splines, tables = rows.axes[axis], rows.statements[0].tables[0][axis]
+    operator = sum(c[:, None] * tables[k] for k, c in terms.items())
+    conditions = np.array(ends).reshape(-1, splines.dimension)
+    low, high = splines.edges[0], splines.edges[-1]
+    smooth = splines.from_values @ legendre(
+        (2.0 * splines.interpolation_points - low - high) / (high - low), len(conditions) + 2
+    )
+    bounded = lift_and_homogeneous(tables[0], conditions, smooth)
+    if bounded is None:
+        return None
+    return AxisOperator(tables[0], conditions, *bounded, splines.from_values, np.asarray(operator))
 
 
 def lift_and_homogeneous(values: Array, conditions: Array, smooth: Array) -> tuple[Array, Array] | None:
@@ -205,58 +231,83 @@ def nearest_separable(
     ``terms`` are coefficients on the tensor grid of nodes, ``weights`` the quadrature weights of each axis.
     None if an axis has no highest derivative of its own.
     """
-    d = len(orders)
-    weights = [w / w.sum() for w in weights]
-
-    def mean(values: Array, keep: int) -> Array:
-        for i in range(d - 1, -1, -1):
-            if i != keep:
-                values = np.tensordot(values, weights[i], axes=(i, 0))
-        return values
-
-    def spread(line: Array, axis: int) -> Array:
-        return line.reshape((-1,) + (1,) * (d - 1 - axis))
-
-    tops = []
-    for axis, m in enumerate(orders):
-        alpha = tuple(m if i == axis else 0 for i in range(d))
-        if alpha not in terms or not np.isfinite(terms[alpha]).all():
-            return None
-        tops.append(terms[alpha])
-    signs = [np.sign(float(t.mean())) for t in tops]
-    plain = all(
-        bool((s * t).min() > _MIN_COEFFICIENT * np.abs(t).max()) for s, t in zip(signs, tops, strict=True)
-    )
-    rho = np.ones([len(w) for w in weights])
-    if plain:
-        logs = [np.log(np.abs(t)) for t in tops]
-        fits = [np.zeros(len(w)) for w in weights]
-        for _ in range(_FIT_ITERATIONS):
-            r = sum(log - spread(f, i) for i, (log, f) in enumerate(zip(logs, fits, strict=True))) / d
-            fits = [mean(log - r, i) for i, log in enumerate(logs)]
-        r = sum(log - spread(f, i) for i, (log, f) in enumerate(zip(logs, fits, strict=True))) / d
-        rho = np.exp(r)
+    grid = _WeightedGrid([w / w.sum() for w in weights])
+    highest = _highest_coefficients(terms, orders)
+    if len(highest) < grid.d:
+        return None
+    rho = _common_factor(highest, grid)
     exact = True
-    sums: list[dict[int, Array]] = [{} for _ in range(d)]
+    sums: list[dict[int, Array]] = [{} for _ in range(grid.d)]
     for alpha, given in terms.items():
         c = given / rho
         size = float(np.abs(c).max())
         if not size:
             continue
-        used = [i for i in range(d) if alpha[i]]
-        if len(used) > 1:
-            exact = False
-            continue
-        if used:
-            (axis,) = used
-            f = mean(c, axis)
-            exact = exact and bool(np.abs(c - spread(f, axis)).max() <= 1e2 * ROUNDING * size)
-            sums[axis][alpha[axis]] = f
-            continue
-        total = float(mean(mean(c, 0), 0)) if d == 1 else float(np.tensordot(mean(c, 0), weights[0], axes=1))
-        found = [mean(c, i) - (d - 1) / d * total for i in range(d)]
-        near = sum(spread(f, i) for i, f in enumerate(found))
+        found, near = grid.nearest_sum(c, alpha)
         exact = exact and bool(np.abs(c - near).max() <= 1e2 * ROUNDING * size)
-        for i, f in enumerate(found):
-            sums[i][0] = f
+        for i, f in found.items():
+            sums[i][alpha[i]] = f
     return rho, sums, exact
+
+
+def _highest_coefficients(terms: Mapping[MultiIndex, Array], orders: Sequence[int]) -> list[Array]:
+    """Return the coefficients of the highest derivative along each axis that has a finite one."""
+    alphas = [tuple(m * (i == axis) for i in range(len(orders))) for axis, m in enumerate(orders)]
+    return [terms[alpha] for alpha in alphas if alpha in terms and np.isfinite(terms[alpha]).all()]
+
+
+@dataclass(frozen=True)
+class _WeightedGrid:
+    """Means over a tensor grid with quadrature weights along each axis."""
+
+    weights: list[Array]
+
+    @property
+    def d(self) -> int:
+        return len(self.weights)
+
+    def mean(self, values: Array, keep: int) -> Array:
+        """Return the mean over all axes but one, (points,)."""
+        for i in range(self.d - 1, -1, -1):
+            if i != keep:
+                values = np.tensordot(values, self.weights[i], axes=(i, 0))
+        return values
+
+    def spread(self, line: Array, axis: int) -> Array:
+        """Return values along an axis in the shape that broadcasts over the grid."""
+        return line.reshape((-1,) + (1,) * (self.d - 1 - axis))
+
+    def nearest_sum(self, c: Array, alpha: MultiIndex) -> tuple[dict[int, Array], Array]:
+        """Return the parts along the axes of the coefficient of ∂^α, and their sum; none if α is mixed."""
+        used = [i for i in range(self.d) if alpha[i]]
+        if len(used) > 1:
+            return {}, np.zeros_like(c)
+        found = {i: self.mean(c, i) for i in used} or self.additive_parts(c)
+        return found, np.asarray(sum(self.spread(f, i) for i, f in found.items()))
+
+    def additive_parts(self, c: Array) -> dict[int, Array]:
+        """Return f_i by axis whose sum Σ f_i(x_i) is nearest to c."""
+        total = float(np.tensordot(self.mean(c, 0), self.weights[0], axes=1))
+        return {i: self.mean(c, i) - (self.d - 1) / self.d * total for i in range(self.d)}
+
+
+def _common_factor(highest: list[Array], grid: _WeightedGrid) -> Array:
+    """Return ρ for which each coefficient over ρ depends nearly on its own coordinate alone.
+
+    It is 1 if a coefficient changes its sign or nearly vanishes.
+    """
+    signs = [np.sign(float(t.mean())) for t in highest]
+    if any((s * t).min() <= _MIN_COEFFICIENT * np.abs(t).max() for s, t in zip(signs, highest, strict=True)):
+        return np.ones([len(w) for w in grid.weights])
+    logs = [np.log(np.abs(t)) for t in highest]
+    fits = [np.zeros(len(w)) for w in grid.weights]
+    for _ in range(_FIT_ITERATIONS):
+        r = _mean_remainder(logs, fits, grid)
+        fits = [grid.mean(log - r, i) for i, log in enumerate(logs)]
+    return np.asarray(np.exp(_mean_remainder(logs, fits, grid)))
+
+
+def _mean_remainder(logs: list[Array], fits: list[Array], grid: _WeightedGrid) -> Array:
+    """Return the mean over the axes of log - fit."""
+    parts = (log - grid.spread(f, i) for i, (log, f) in enumerate(zip(logs, fits, strict=True)))
+    return np.asarray(sum(parts) / grid.d)

@@ -12,14 +12,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dgetrf, dtrtrs
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import SuperLU, splu
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices, Mask
 from pibls.assembly.tensor_products.box_problem import BoxCondition
 from pibls.assembly.tensor_products.product_system import ProductOperator, ProductStatement, ProductSystem
 from pibls.basis.polynomials.local_splines import LocalSplines
@@ -32,23 +31,24 @@ _MAX_ENTRIES = 6e7
 
 @dataclass(frozen=True)
 class CondensedFactorization:
-    """LU factorization of a linearised problem in the plane, by static condensation."""
+    """LU factorization of a linearized problem in the plane, by static condensation."""
 
     rows: ProductSystem = field(repr=False)
     spaces: tuple[tuple[LocalSplines, LocalSplines], ...] = field(repr=False)
     row_scales: tuple[Array, ...] = field(repr=False)
     """Divisors of the rows of each box."""
     boxes: tuple[_CondensedBox, ...] = field(repr=False)
-    interior: Numbers = field(repr=False)
-    edges: Numbers = field(repr=False)
+    interior: Indices = field(repr=False)
+    edges: Indices = field(repr=False)
     """The indices of the functions of each box: interior and edge functions."""
-    skeleton: Numbers = field(repr=False)
+    skeleton: Indices = field(repr=False)
     """The indices of all edge functions."""
     skeleton_scales: Array = field(repr=False)
     """Divisors of the rows of the condensed matrix."""
     scalar_rows: tuple[Array, ...] = field(repr=False)
-    """Contribution of the interior functions of each box to the scalar condition, per right-hand side."""
-    factors: Any = field(repr=False)
+    """Row of the scalar condition (`BoxProblem.scalar_conditions`, at a point or on an integral) of each box,
+    in terms of the right-hand sides of its interior functions."""
+    factors: SuperLU = field(repr=False)
     is_exact = True
 
     @classmethod
@@ -56,28 +56,9 @@ class CondensedFactorization:
         """Factor the rows; None if there are not two axes, or the matrix is too large or singular."""
         if len(rows.axes) != 2:
             return None
-        P, Q = (a.intervals for a in rows.axes)
         inside = rows.statements[: len(rows.box_problem.equations)]
-        known: dict[int, LocalSplines] = {}
-        for axes in rows.spaces:
-            for a in axes:
-                if id(a) not in known:
-                    known[id(a)] = LocalSplines.of(a)
-        spaces = tuple((known[id(a)], known[id(b)]) for a, b in rows.spaces)
-        total = rows.offsets[-1]
-        numbers, mine = [], []
-        for (X, Y), start in zip(spaces, rows.offsets, strict=False):
-            n, k = X.splines.size, Y.splines.size
-            number = X.indices[:, None, :, None] * Y.splines.dimension + Y.indices[None, :, None, :]
-            numbers.append(start + number.reshape(P * Q, n * k))
-            own = np.logical_and.outer(
-                np.arange(n) >= n - X.interior_count, np.arange(k) >= k - Y.interior_count
-            )
-            mine.append(own.ravel())
-        if rows.box_problem.scalar_conditions:
-            numbers.append(np.full((P * Q, 1), total))
-            mine.append(np.zeros(1, dtype=bool))
-        number, own = np.concatenate(numbers, axis=1), np.concatenate(mine)
+        spaces = _local_spaces(rows)
+        number, own = _box_functions(rows, spaces)
         if sum(math.prod(g.shape) for g in inside) * number.shape[1] > _MAX_ENTRIES:
             return None
         interior, edges = number[:, own], number[:, ~own]
@@ -89,8 +70,7 @@ class CondensedFactorization:
         last = np.zeros(len(skeleton))
         for block, outside, inside_ in zip(_blocks(rows, linear, spaces), edges, interior, strict=True):
             check_deadline(__name__)
-            size = np.abs(block).max(axis=1)
-            scales.append(np.where(size > 0, size, 1.0))
+            scales.append(_nonzero(np.abs(block).max(axis=1)))
             block /= scales[-1][:, None]
             box = _CondensedBox.of(block[:, own], block[:, ~own])
             if box is None:
@@ -104,15 +84,8 @@ class CondensedFactorization:
             if scalar_row is not None:
                 scalar_rows.append(box.solve_transposed(scalar_row[inside_]))
                 last[place[outside]] -= scalar_rows[-1] @ box.coupled
-        for side, g, c in zip(
-            rows.box_problem.sides,
-            rows.statements[len(inside) :],
-            linear.coefficients[len(inside) :],
-            strict=True,
-        ):
-            for V, row, column in _side(rows, side, g, c, spaces):
-                parts.append((V.ravel(), (first + row).ravel(), place[column].ravel()))
-            first += len(_condition_points(rows, side, g))
+        on_sides, first = _all_sides(rows, linear, spaces, first)
+        parts += [(V.ravel(), row.ravel(), place[column].ravel()) for V, row, column in on_sides]
         if scalar_row is not None:
             last += scalar_row[skeleton]
             parts.append((last, np.full(len(last), first), np.arange(len(last))))
@@ -120,36 +93,34 @@ class CondensedFactorization:
         V, row, column = (np.concatenate(p) for p in zip(*parts, strict=True))
         if first != len(skeleton):
             return None
-        A = sparse.csc_matrix((V, (row, column)), shape=(first, first))
-        size = np.asarray(abs(A).max(axis=1).todense()).ravel()
-        size = np.where(size > 0, size, 1.0)
-        try:
-            factors = splu(sparse.csc_matrix(sparse.diags(1.0 / size) @ A), permc_spec="NATURAL")
-        except RuntimeError:
+        size, factors = _row_scaled_lu(sparse.csc_matrix((V, (row, column)), shape=(first, first)))
+        if factors is None:
             return None
         return cls(
             rows, spaces, tuple(scales), tuple(boxes), interior, edges, skeleton, size,
             tuple(scalar_rows), factors,
         )  # fmt: skip
 
-    def solve(self, left: list[Array]) -> Array:
-        """Return U for which the linearised rows equal ``left``."""
+    def solve(self, right_side: list[Array]) -> Array:
+        """Return U for which the linearized rows equal ``right_side`` (an array per statement)."""
         rows = self.rows
         many = len(rows.box_problem.equations)
         cuts = [_interval_slices(g, rows) for g in rows.statements[:many]]
         where = product(*(range(a.intervals) for a in rows.axes))
         halves = []
         for box, scale, (p, q) in zip(self.boxes, self.row_scales, where, strict=True):
-            r = [part[xs[p], ys[q]].ravel() for part, (xs, ys) in zip(left, cuts, strict=False)]
+            r = [part[xs[p], ys[q]].ravel() for part, (xs, ys) in zip(right_side, cuts, strict=False)]
             halves.append(box.forward(np.concatenate(r) / scale))
         b = [r for _, r in halves]
         b += [
             r.ravel()[: len(_condition_points(rows, side, g))]
-            for side, g, r in zip(rows.box_problem.sides, rows.statements[many:], left[many:], strict=False)
+            for side, g, r in zip(
+                rows.box_problem.sides, rows.statements[many:], right_side[many:], strict=False
+            )
         ]
         if rows.box_problem.scalar_conditions:
             through = sum(t @ own for t, (own, _) in zip(self.scalar_rows, halves, strict=True))
-            b.append(left[-1] - through)
+            b.append(right_side[-1] - through)
         U = np.zeros(rows.shape)
         U[self.skeleton] = self.factors.solve(np.concatenate(b) / self.skeleton_scales)
         for box, (own, _), interior, edges in zip(self.boxes, halves, self.interior, self.edges, strict=True):
@@ -162,8 +133,8 @@ class CondensedFactorization:
 
 
 def _nested_dissection(
-    rows: ProductSystem, spaces: tuple[tuple[LocalSplines, LocalSplines], ...], numbers: Numbers
-) -> Numbers:
+    rows: ProductSystem, spaces: tuple[tuple[LocalSplines, LocalSplines], ...], numbers: Indices
+) -> Indices:
     """Return the edge functions in nested-dissection order: those on a line between two halves come last.
 
     For 12 x 16 boxes the factors have 0.6 of the entries of a minimum-degree order, in a third of the time.
@@ -177,7 +148,7 @@ def _nested_dissection(
     for i, a in enumerate(rows.axes):
         alone |= (where[:, i] == 0) & a.periodic  # periodic: both ends coincide
 
-    def ordered(chosen: Numbers, low: Numbers, high: Numbers) -> list[Numbers]:
+    def ordered(chosen: Indices, low: Indices, high: Indices) -> list[Indices]:
         i = int(np.argmax(high - low))
         if not len(chosen) or high[i] - low[i] <= 2:
             return [chosen]
@@ -193,6 +164,45 @@ def _nested_dissection(
     return np.asarray(numbers[np.concatenate([*parts, np.flatnonzero(alone)])])
 
 
+def _nonzero(sizes: Array) -> Array:
+    """Return the sizes with 1 in place of 0, as divisors."""
+    return np.where(sizes > 0, sizes, 1.0)
+
+
+def _row_scaled_lu(A: sparse.csc_matrix) -> tuple[Array, SuperLU | None]:
+    """Return the divisors of the rows and the LU factors of the scaled matrix; None if it is singular."""
+    sizes = _nonzero(np.asarray(abs(A).max(axis=1).todense()).ravel())
+    try:
+        return sizes, splu(sparse.csc_matrix(sparse.diags(1.0 / sizes) @ A), permc_spec="NATURAL")
+    except RuntimeError:
+        return sizes, None
+
+
+def _local_spaces(rows: ProductSystem) -> tuple[tuple[LocalSplines, LocalSplines], ...]:
+    """Return the local functions of each unknown; unknowns with the same splines share them."""
+    different = {id(a): a for axes in rows.spaces for a in axes}
+    known = {key: LocalSplines.of(a) for key, a in different.items()}
+    return tuple((known[id(a)], known[id(b)]) for a, b in rows.spaces)
+
+
+def _box_functions(
+    rows: ProductSystem, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]
+) -> tuple[Indices, Mask]:
+    """Return the indices of the functions in each box, (boxes, functions), and which are interior."""
+    boxes = math.prod(a.intervals for a in rows.axes)
+    numbers, interior = [], []
+    for (X, Y), start in zip(spaces, rows.offsets, strict=False):
+        n, k = X.splines.size, Y.splines.size
+        number = X.indices[:, None, :, None] * Y.splines.dimension + Y.indices[None, :, None, :]
+        numbers.append(start + number.reshape(boxes, n * k))
+        own = np.logical_and.outer(np.arange(n) >= n - X.interior_count, np.arange(k) >= k - Y.interior_count)
+        interior.append(own.ravel())
+    if rows.box_problem.scalar_conditions:
+        numbers.append(np.full((boxes, 1), rows.offsets[-1]))
+        interior.append(np.zeros(1, dtype=bool))
+    return np.concatenate(numbers, axis=1), np.concatenate(interior)
+
+
 def _scalar_row(rows: ProductSystem, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]) -> Array | None:
     """Return the row of the scalar condition in the local functions."""
     if not rows.box_problem.scalar_conditions:
@@ -206,17 +216,21 @@ def _scalar_row(rows: ProductSystem, spaces: tuple[tuple[LocalSplines, LocalSpli
 
 @dataclass(frozen=True)
 class _CondensedBox:
-    """A box with its interior functions eliminated: P [A, C] = [L₁; L₂] [U, X] + [0, left]."""
+    """A box with its interior functions eliminated: P [A, C] = [L₁; L₂] [U, X] + [0, 0; 0, S].
+
+    A are the columns of its interior functions, C those of its edge functions, and S is the Schur complement.
+    """
 
     square: Array = field(repr=False)
     """L₁ and U in one matrix, in Fortran order."""
     below: Array = field(repr=False)
     """L₂."""
-    order: Numbers = field(repr=False)
+    order: Indices = field(repr=False)
+    """P, as indices of rows."""
     coupled: Array = field(repr=False)
     """X."""
     schur_complement: Array = field(repr=False)
-    """Schur complement for the edge functions."""
+    """S."""
 
     @classmethod
     def of(cls, A: Array, C: Array) -> _CondensedBox | None:
@@ -301,13 +315,29 @@ def _condition_points(rows: ProductSystem, side: BoxCondition, g: ProductStateme
     return g.axis_points[1] if side.axis == 0 else rows.axes[0].nodes
 
 
+def _all_sides(
+    rows: ProductSystem,
+    linear: ProductOperator,
+    spaces: tuple[tuple[LocalSplines, LocalSplines], ...],
+    first: int,
+) -> tuple[list[tuple[Array, Indices, Indices]], int]:
+    """Return values, rows and columns of the conditions on all sides, from row ``first`` on, and the next."""
+    out, many = [], len(rows.box_problem.equations)
+    for i, side in enumerate(rows.box_problem.sides, start=many):
+        g = rows.statements[i]
+        for V, row, column in _side(rows, side, g, linear.coefficients[i], spaces):
+            out.append((V, first + row, column))
+        first += len(_condition_points(rows, side, g))
+    return out, first
+
+
 def _side(
     rows: ProductSystem,
     side: BoxCondition,
     g: ProductStatement,
     c: Array,
     spaces: tuple[tuple[LocalSplines, LocalSplines], ...],
-) -> Iterator[tuple[Array, Numbers, Numbers]]:
+) -> Iterator[tuple[Array, Indices, Indices]]:
     """Yield values, rows and columns of a condition on a side, for each of its unknowns."""
     axis, level, t = side.axis, g.axis_points[side.axis], _condition_points(rows, side, g)
     c = c.reshape(len(c), -1)[:, : len(t)]

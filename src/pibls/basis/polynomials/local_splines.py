@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.basis.polynomials.product import legendre
-from pibls.basis.polynomials.splines import Splines, gauss_table
+from pibls.basis.polynomials.splines import Splines
 from pibls.runtime.caching import cached_property
 
 
@@ -24,7 +24,7 @@ class LocalSplines:
     splines: Splines
     interior_count: int
     """Number of functions of an interval that vanish at both edges."""
-    indices: Numbers = field(repr=False)
+    indices: Indices = field(repr=False)
     """Global indices of the functions of each interval, (P, n); those of edges come first."""
     coefficients: Array = field(repr=False)
     """Legendre coefficients of the functions of each interval, (P, n, n): polynomial, function."""
@@ -54,7 +54,7 @@ class LocalSplines:
         return cls(splines, n - 2 * m, indices, coefficients)
 
     @cached_property
-    def edge_positions(self) -> Numbers:
+    def edge_positions(self) -> Indices:
         """For each function, 2e if it belongs to the edge e, 2p + 1 if it is interior to the interval p."""
         out = np.empty(self.splines.dimension, dtype=np.intp)
         m = self.splines.order
@@ -64,13 +64,7 @@ class LocalSplines:
         out[self.indices[0, :m]] = 0
         return out
 
-    def node_tables(self, order: int) -> Array:
-        """Return ∂^order of the functions of each interval at its nodes, (P, nodes per interval, n)."""
-        s = self.splines
-        one = gauss_table(s.size, s.size - s.order, order)
-        return np.asarray(np.matmul(one, self.coefficients) * (s.half ** -float(order))[:, None, None])
-
-    def evaluate(self, x: Array, order: int) -> tuple[Numbers, Array]:
+    def evaluate(self, x: Array, order: int) -> tuple[Indices, Array]:
         """Return the interval of each point, and ∂^order of its functions there, (N, n)."""
         s = self.splines
         p = s.locate(x)

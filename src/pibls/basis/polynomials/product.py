@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pibls.arrays import Array, MultiIndex, Numbers
+from pibls.arrays import Array, Indices, MultiIndex
 
 
 @lru_cache(maxsize=64)
@@ -143,11 +143,11 @@ class CellProducts:
         found = [b for b in bases if isinstance(b, ProductBasis)]
         if not found or len(found) < len(bases) or len({(b.sizes, b.periodic_axes) for b in found}) > 1:
             return None
-        centres, halves = (np.array([getattr(b, name) for b in found]) for name in ("centre", "half"))
+        centres, halves = np.array([b.centre for b in found]), np.array([b.half for b in found])
         return cls(found[0].sizes, found[0].periodic_axes, centres, halves)
 
     def linear_combinations(
-        self, X: Array, cells: Numbers, wanted: Sequence[tuple[MultiIndex, Array]]
+        self, X: Array, cells: Indices, wanted: Sequence[tuple[MultiIndex, Array]]
     ) -> Array:
         """Return ∂^α A w, (wanted, N), for wanted (α, w), w (cells, functions), in the cell of each point."""
         out = np.empty((len(wanted), len(X)))

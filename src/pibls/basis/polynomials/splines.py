@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.basis.polynomials.product import legendre
 from pibls.basis.polynomials.quadrature import (
     collocation_points,
@@ -163,7 +163,7 @@ class Splines:
         S = self.smooth_basis.reshape(self.intervals, self.size, -1)
         return np.asarray(np.einsum("xn,xnf->xf", T, S[p]))
 
-    def locate(self, x: Array) -> Numbers:
+    def locate(self, x: Array) -> Indices:
         """Return the interval of each point; a point on an edge belongs to the upper interval."""
         return np.searchsorted(np.array(self.edges[1:-1]), x, side="right").astype(np.intp)
 

@@ -14,12 +14,12 @@ from itertools import product
 
 import numpy as np
 
-from pibls.arrays import Array, MultiIndex, Numbers
+from pibls.arrays import Array, Indices, MultiIndex
 from pibls.basis.polynomials.product import legendre
 
 
 @lru_cache(maxsize=32)
-def total_degree_indices(n: int, d: int) -> Numbers:
+def total_degree_indices(n: int, d: int) -> Indices:
     """Return all (i₁, …, i_d) with a sum of at most n, (N, d), sorted by their sum."""
     found = [i for i in product(range(n + 1), repeat=d) if sum(i) <= n]
     return np.array(sorted(found, key=lambda i: (sum(i), i)), dtype=np.intp).reshape(-1, d)

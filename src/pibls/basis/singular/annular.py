@@ -2,8 +2,8 @@ r"""Functions f(r) cos nθ, f(r) sin nθ about a point in a hole of the domain.
 
 With z = (x + iy)/R relative to the centre, there are two families, each closed under differentiation:
 
-- powers, zᵖ z̄^q and log|z| zᵖ z̄^q: harmonic for q = 0; q ≤ 1 for plane elasticity, Stokes flow and plates;
-  larger q for other terms of an equation;
+- powers, z⁻ⁿ z̄^q and log|z| zᵖ z̄^q with q ≤ p ≤ depth: harmonic for depth 0, biharmonic for depth 1 (plane
+  elasticity, Stokes flow, plates); larger depths for other terms of an equation;
 - Bessel functions, K_n(κr) e^{inθ} for -Δu + κ²u = 0 and Y_n(κr) e^{inθ} for Δu + κ²u = 0.
 
 If the equation has first derivatives, they are multiplied by e^{g·x}.
@@ -30,8 +30,9 @@ _TINY = 1e-300
 class Annular:
     """Functions about one point, without random weights.
 
-    ``orders`` is the highest n, ``depth`` the highest power of z̄. For a ``rate`` κ > 0 the functions are
-    K_n(κr), for κ < 0 they are Y_n(|κ|r), and for κ = 0 powers.
+    ``orders`` is the highest n, ``depth`` the highest power of z̄, and of z with the logarithm. For a
+    ``rate`` κ > 0 the functions are K_n(κr), for κ < 0 they are Y_n(|κ|r), and for κ = 0 powers. All are
+    multiplied by e^{g·x}, x relative to the centre, with g = ``growth``.
     """
 
     centre: tuple[float, float]

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, Complex, MultiIndex
 from pibls.basis.singular.bessel import RegularBesselFactors
 from pibls.basis.singular.powers import MIN_ABS_ZETA, MIN_DISTANCE, wirtinger_coefficients
 from pibls.runtime.caching import cached_property
@@ -127,8 +127,34 @@ class SingularBasis:
 
     def _without_growth(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         most = max((sum(alpha) for alpha in alphas), default=0)
+        at = self._coordinates(X, most)
+        if len(self.frame) > 4 and self.frame[4]:
+            return self._bessel(alphas, at)
+        pairs, which = self._powers
+        which = np.reshape(which, -1)
+        holomorphic = [at.derivatives(p, bool(log_too), most) for p, log_too in pairs]
+        conjugate = {q: at.derivatives(float(q), False, most) for q in set(self.terms[:, 1].astype(int))}
+        out = [np.empty((len(X), self.size), order="F") for _ in alphas]
+        wanted = [wirtinger_coefficients(alpha, 1.0 + 0j, self._mu) for alpha in alphas]
+        for column, (_, q, _, delta) in enumerate(self.terms):
+            f, g = holomorphic[which[column]], conjugate[int(q)]
+            turn = np.exp(-1j * delta)
+            # Derivatives of ζ̄^q above q vanish unless the branch cut ends at a point.
+            most_conjugate = most if at.has_end else int(q)
+            for table, c in zip(out, wanted, strict=True):
+                value = turn * _leibniz(c, f, g, most_conjugate) if q else turn * c[0] * f[len(c) - 1]
+                table[:, column] = value.real
+        return out
+
+    @property
+    def _mu(self) -> complex:
+        """μ of z = x + μy."""
+        return complex(*self.frame[2:4]) if len(self.frame) > 2 else 1j
+
+    def _coordinates(self, X: Array, most: int) -> _CornerCoordinates:
+        """Return z - c, log ζ and the powers up to ``most`` at the points; those at the corner are moved."""
         middle, length = self.frame[:2]
-        mu = complex(*self.frame[2:4]) if len(self.frame) > 2 else 1j
+        mu = self._mu
         away = (X[:, 0] - self.point[0]) + mu * (X[:, 1] - self.point[1])
         near = np.abs(away) < MIN_DISTANCE * length
         least = np.maximum(np.abs(away[near]) / length, MIN_ABS_ZETA)
@@ -145,41 +171,15 @@ class SingularBasis:
         log = np.log(zeta)
         own = log.copy()  # values at the actual distance: small powers of it are not small
         own[near] = np.log(least)
-        pairs, which = self._powers
-        which = np.reshape(which, -1)
-        ups = [np.ones_like(A)]
-        downs = [np.ones_like(A)]
+        ups, downs = [np.ones_like(A)], [np.ones_like(A)]
         for _ in range(most):
             ups.append(ups[-1] * A)
             downs.append(downs[-1] * B)
-        if len(self.frame) > 4 and self.frame[4]:
-            return self._bessel(alphas, away, log, own, ups)
-        powers = _Powers(log, own, ups, downs, bool(len(self.end)))
-        holomorphic = [powers.derivatives(p, bool(log_too), most) for p, log_too in pairs]
-        conjugate = {q: powers.derivatives(float(q), False, most) for q in set(self.terms[:, 1].astype(int))}
-        out = [np.empty((len(X), self.size), order="F") for _ in alphas]
-        wanted = [wirtinger_coefficients(alpha, 1.0 + 0j, mu) for alpha in alphas]
-        for column, (_, q, _, delta) in enumerate(self.terms):
-            f, g = holomorphic[which[column]], conjugate[int(q)]
-            turn = np.exp(-1j * delta)
-            for table, c in zip(out, wanted, strict=True):
-                order = len(c) - 1
-                if not q:
-                    table[:, column] = (turn * c[0] * f[order]).real
-                    continue
-                total: Any = 0.0
-                for n, factor in enumerate(c):
-                    # ∂^(order - n) ∂̄^n
-                    if factor and (n <= q or len(self.end)):
-                        total = total + factor * f[order - n] * np.conj(g[n])
-                table[:, column] = (turn * total).real
-        return out
+        return _CornerCoordinates(away, log, own, ups, downs, bool(len(self.end)))
 
-    def _bessel(
-        self, alphas: Sequence[MultiIndex], away: Any, log: Any, own: Any, ups: list[Any]
-    ) -> list[Array]:
+    def _bessel(self, alphas: Sequence[MultiIndex], at: _CornerCoordinates) -> list[Array]:
         """Return derivatives of Re(e^{-iδ} zᵖ E_p(κr)), or of its derivative with respect to p if l = 1."""
-        mu, rate = complex(*self.frame[2:4]), float(self.frame[4])
+        away, ups, rate = at.away, at.ups, float(self.frame[4])
         tau, square = math.copysign(1.0, rate), 0.25 * rate * rate
         most = len(ups) - 1
         powers, logs = self.terms[:, 0], self.terms[:, 2] > 0
@@ -188,10 +188,10 @@ class SingularBasis:
         )
         downs = [away**k for k in range(most + 1)]
         out = [np.empty((len(away), self.size), order="F") for _ in alphas]
-        wanted = [wirtinger_coefficients(alpha, 1.0 + 0j, mu) for alpha in alphas]
+        wanted = [wirtinger_coefficients(alpha, 1.0 + 0j, self._mu) for alpha in alphas]
         for column, (p, _, with_log, delta) in enumerate(self.terms.tolist()):
             turn = complex(np.exp(-1j * delta))
-            values, power = turn * np.exp(p * own), turn * np.exp(p * log)
+            values, power = turn * np.exp(p * at.own_log), turn * np.exp(p * at.log)
             for table, c in zip(out, wanted, strict=True):
                 order, total = len(c) - 1, 0.0
                 for n, factor in enumerate(c):
@@ -199,8 +199,8 @@ class SingularBasis:
                         continue
                     s = order - 2 * n
                     value, slope = functions.factor(p, s)
-                    at = log if order else own
-                    part: Any = at * value + slope if with_log else value
+                    log = at.log if order else at.own_log
+                    part: Any = log * value + slope if with_log else value
                     part = part * (ups[s] if s >= 0 else downs[-s])
                     total = total + (factor * (tau * square) ** n) * part
                 table[:, column] = ((power if order else values) * total).real
@@ -233,32 +233,48 @@ def times_exponential(
 
 
 @dataclass(frozen=True)
-class _Powers:
-    """log ζ (for derivatives, and for values), and the powers of 1/(z - c) and 1/(z - b), at points."""
+class _CornerCoordinates:
+    """Complex coordinates about a corner, at points."""
 
-    log: Any
-    own: Any
-    ups: list[Any]
-    downs: list[Any]
-    ends: bool
+    away: Complex
+    """z - c."""
+    log: Complex
+    """log ζ, for derivatives."""
+    own_log: Complex
+    """log ζ at the actual distance, for values."""
+    ups: list[Complex]
+    """Powers of 1/(z - c)."""
+    downs: list[Complex]
+    """Powers of 1/(z - b)."""
+    has_end: bool
+    """Whether the branch cut ends at a point b."""
 
     def derivatives(self, p: float, with_log: bool, most: int) -> list[Any]:
         """Return dᵏ/dzᵏ of ζᵖ, or of ζᵖ log ζ = ∂ζᵖ/∂p, for k up to ``most``."""
-        first = np.exp(p * self.own)
-        out: list[Any] = [first * self.own if with_log else first]
+        first = np.exp(p * self.own_log)
+        out: list[Any] = [first * self.own_log if with_log else first]
         power = np.exp(p * self.log) if most else first
         for k in range(1, most + 1):
             value: Any = 0.0
             slope: Any = 0.0
-            for i in range(0 if self.ends else k, k + 1):
+            for i in range(0 if self.has_end else k, k + 1):
                 up, up_slope = falling_factorial(p, i)
                 down, down_slope = falling_factorial(-p, k - i)
-                factor = comb(k, i) * (self.ups[i] * self.downs[k - i] if self.ends else self.ups[i])
+                factor = comb(k, i) * (self.ups[i] * self.downs[k - i] if self.has_end else self.ups[i])
                 value = value + up * down * factor
                 if with_log:
                     slope = slope + (up_slope * down - up * down_slope) * factor
             out.append(power * (value if not with_log else self.log * value + slope))
         return out
+
+
+def _leibniz(c: Sequence[complex], f: list[Any], g: list[Any], most: int) -> Any:
+    """Return Σ_n c_n ∂^(m-n) f conj(∂^n g) for n up to ``most``, with m = len(c) - 1."""
+    total: Any = 0.0
+    for n, factor in enumerate(c[: most + 1]):
+        if factor:
+            total = total + factor * f[len(c) - 1 - n] * np.conj(g[n])
+    return total
 
 
 def falling_factorial(p: float, k: int) -> tuple[float, float]:

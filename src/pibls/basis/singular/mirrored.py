@@ -11,7 +11,7 @@ is added.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import comb, prod
 
 import numpy as np
@@ -76,28 +76,17 @@ class MirroredBasis:
         cycle = [cosine, -sine, -cosine, sine]
         even = Composition({n: cycle[n % 4] for n in range(most + 1)}, inner)
         odd = Composition({n: cycle[(n + 3) % 4] for n in range(most + 1)}, inner)
-        plain: dict[MultiIndex, tuple[Array, Array]] = {}
-
-        def wave(b: MultiIndex) -> tuple[Array, Array]:
-            if b not in plain:
-                plain[b] = (even.derivative(b), odd.derivative(b))
-            return plain[b]
-
+        waves = _Waves(even, odd)
         m, out = cosine.shape[1], []
         for alpha in alphas:
             A = np.empty((len(X), self.size), order="F")
             if powers is None:
-                A[:, :m], A[:, m : 2 * m] = wave(alpha)
-                if k == 2:
-                    A[:, 2 * m] = _logarithm(away, image, alpha[:k], alpha[k:]) / unit ** sum(alpha[:k])
+                A[:, :m], A[:, m : 2 * m] = waves.derivative(alpha)
             else:
                 A[:] = 0.0
-                for b in indices_up_to(alpha[:k]):
-                    rest = tuple(a - c for a, c in zip(alpha[:k], b, strict=True))
-                    factor = prod(comb(a, c) for a, c in zip(alpha[:k], b, strict=True)) * powers[b]
-                    both = wave((*rest, *alpha[k:]))
-                    for part, half in zip((slice(0, m), slice(m, 2 * m)), both, strict=True):
-                        A[:, part] += (factor / unit ** sum(b))[:, None] * half
+                waves.add_product(A[:, : 2 * m], powers, alpha, k, unit)
+            if k == 2:
+                A[:, 2 * m] = _logarithm(away, image, alpha[:k], alpha[k:]) / unit ** sum(alpha[:k])
             out.append(A)
         return out
 
@@ -107,6 +96,33 @@ class MirroredBasis:
         if any(b[k:]):
             return np.broadcast_to(w[k:].T @ np.array(b[k:]) if sum(b) == 1 else 0.0, (1, w.shape[1]))
         return np.asarray(image[b[:k]] @ w[:k])
+
+
+@dataclass(frozen=True)
+class _Waves:
+    """Cosines and sines of the inverted coordinates; each derivative is computed once."""
+
+    even: Composition
+    odd: Composition
+    known: dict[MultiIndex, tuple[Array, Array]] = field(default_factory=dict)
+
+    def derivative(self, b: MultiIndex) -> tuple[Array, Array]:
+        """Return ∂^b of the cosines and of the sines."""
+        if b not in self.known:
+            self.known[b] = (self.even.derivative(b), self.odd.derivative(b))
+        return self.known[b]
+
+    def add_product(
+        self, A: Array, powers: dict[MultiIndex, Array], alpha: MultiIndex, k: int, unit: float
+    ) -> None:
+        """Add ∂^α of |x|⁻¹ times the waves by Leibniz' rule; ``powers`` are derivatives of |x|⁻¹."""
+        m = A.shape[1] // 2
+        for b in indices_up_to(alpha[:k]):
+            rest = tuple(a - c for a, c in zip(alpha[:k], b, strict=True))
+            factor = prod(comb(a, c) for a, c in zip(alpha[:k], b, strict=True)) * powers[b]
+            both = self.derivative((*rest, *alpha[k:]))
+            for part, half in zip((slice(0, m), slice(m, 2 * m)), both, strict=True):
+                A[:, part] += (factor / unit ** sum(b))[:, None] * half
 
 
 def _inverse_square(x: Array, wanted: Sequence[MultiIndex]) -> dict[MultiIndex, Array]:

@@ -108,6 +108,6 @@ def _polynomial(a: float, m: int, n: int) -> tuple[Any, Any]:
 
 def without_corner_functions(basis: Basis) -> Basis:
     """Return a basis without its singular functions at corners."""
-    parts = getattr(basis, "parts", (basis,))
+    parts = basis.parts if isinstance(basis, JoinedBasis) else (basis,)
     plain = tuple(p for p in parts if not isinstance(p, (PowersBasis, PolarBasis)))
     return basis if len(plain) == len(parts) else plain[0] if len(plain) == 1 else JoinedBasis(plain)

@@ -17,7 +17,7 @@ _HOLES_PER_BATCH = 256  # holes that are compared with all others at once
 
 
 def points_of(values: Any, argument: str, least: int, *, closed: bool = True) -> Array:
-    """Return finite points (n, 2) without repeated neighbors; of a closed line, the first is not repeated."""
+    """Return finite points (n, 2) without repeated neighbours; of a closed line, the first only once."""
     try:
         is_array = isinstance(values, np.ndarray)
         P = floats(values) if is_array else np.array([[float(v) for v in p] for p in values], dtype=float)

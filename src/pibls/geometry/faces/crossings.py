@@ -1,7 +1,7 @@
 r"""The boundary of a domain in a box, from ``contains`` only: crossings of grid lines, found by bisection.
 
 A shape that only samples its boundary at random may have no sample in a small cell. Lines parallel to the
-axes are intersected with the boundary to rounding; two neighboring crossings in each tangential direction
+axes are intersected with the boundary to rounding; two neighbouring crossings in each tangential direction
 give the normal.
 """
 
@@ -22,7 +22,7 @@ _LINES_PER_AXIS = {2: 64, 3: 18}  # per transverse direction
 _SAMPLES_PER_LINE = 12  # thinner features may be missed
 _OVERHANG = 0.01  # of the box: lines extend beyond it, so that a boundary along its side is crossed
 _MIN_COSINE = 0.5  # between axis and normal: other crossings are left to the lines of another axis
-_NORMAL_STEP = 1e-3  # of the box: distance of the neighboring crossings
+_NORMAL_STEP = 1e-3  # of the box: distance of the neighbouring crossings
 _SEARCH_STEPS = 4.0
 _MAX_SLOPE_JUMP = 0.02  # a larger difference of the slopes on both sides is a corner
 _NEAREST_POINTS = 32  # known boundary points that are compared with a crossing
@@ -97,7 +97,7 @@ def _bisect_along(inside: _Inside, axis: int, U: Array, a: Array, b: Array, star
 
 
 def _normals(inside: _Inside, axis: int, U: Array, leaves: Array) -> tuple[Array, Mask]:
-    """Return outward normals from neighboring crossings, and which are valid (no corner nearby)."""
+    """Return outward normals from neighbouring crossings, and which are valid (no corner nearby)."""
     n = np.zeros_like(U)
     n[:, axis] = 1.0
     valid = np.ones(len(U), dtype=np.bool_)

@@ -33,8 +33,8 @@ class Curve:
     segments: int = 256
     knots: Any = ()
     """The parameters between which γ is smooth, for a piecewise curve."""
-    has_corners: bool = False
-    """Whether the curve itself, and not only its parametrization, is nonsmooth at the knots."""
+    is_nonsmooth_at_knots: bool = False
+    """Whether the curve itself, and not only its parametrization, is nonsmooth (not C^∞) at the knots."""
     is_slit_side: bool = False
     """Whether the curve is one side of a slit."""
 

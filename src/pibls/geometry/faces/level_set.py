@@ -190,7 +190,7 @@ class LevelSet(DropsCaches):
 class LevelCurve(Polyline):
     """A polyline through zeros, projected onto the level set."""
 
-    has_corners = False
+    is_nonsmooth_at_knots = False
 
     def __init__(self, owner: object, points: Array, closed: bool, level: LevelSet, reach: float) -> None:
         middle = len(points) // 2
@@ -304,7 +304,7 @@ def _linked_chains(links: list[list[int]]) -> list[tuple[list[int], bool]]:
 
 
 def _thinned(points: Array) -> Array:
-    """Return the points without those that nearly coincide with their neighbor."""
+    """Return the points without those that nearly coincide with their neighbour."""
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     keep = np.concatenate([[True], steps > 0.05 * steps.mean()])
     keep[-1] = True

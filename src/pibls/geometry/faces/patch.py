@@ -129,16 +129,20 @@ class Patch:
 
         return self._part(replace(self, keep=(*self.keep, in_box)), box)
 
-    def _part(self, part: Patch, box: Array | None) -> tuple[Face, ...]:
+    def _candidate_boxes(self, box: Array | None) -> Array:
+        """Return the parameter cells of the patch, or of its surface, near a box."""
         if self.cells is not None:
-            boxes = self.cells.boxes
-        else:
-            boxes = self.surface.cells if box is None else self.surface.cells_near(box)
+            return self.cells.boxes
+        return self.surface.cells if box is None else self.surface.cells_near(box)
+
+    def _part(self, part: Patch, box: Array | None) -> tuple[Face, ...]:
+        boxes = self._candidate_boxes(box)
         if not len(boxes):
             return ()
         done: list[tuple[Array, Array]] = []
         is_whole = self.cells is None and len(boxes) == len(self.surface.cells)
-        for depth in range(1 + (_MAX_DEPTH if box is None else _MAX_DEPTH_IN_BOX)):
+        max_depth = _MAX_DEPTH if box is None else _MAX_DEPTH_IN_BOX
+        for depth in range(1 + max_depth):
             samples = cell_parameters(boxes)
             boundary = part._map(samples.reshape(-1, self.dimension))
             kept = part._kept(boundary).reshape(samples.shape[:2])
@@ -146,13 +150,8 @@ class Patch:
             split = (fractions > 0) & (fractions < 1)
             if box is not None:
                 X = boundary.points.reshape(*samples.shape[:2], -1)
-                low, high = X.min(axis=1), X.max(axis=1)
-                reach = 0.5 * (high - low)
-                meets_box = np.all((low - reach <= box[:, 1]) & (high + reach >= box[:, 0]), axis=1)
-                is_coarse = np.any(high - low > (box[:, 1] - box[:, 0]) / _BOX_FRACTION, axis=1)
-                split = meets_box & (fractions < 1) & (is_coarse | (fractions > 0))
-                split &= is_coarse | (depth < _MAX_DEPTH)
-            is_last = depth == (_MAX_DEPTH if box is None else _MAX_DEPTH_IN_BOX)
+                split = _split_in_box(X, fractions, box, depth)
+            is_last = depth == max_depth
             is_last |= int(split.sum()) << self.dimension > (_MAX_CELLS if self.dimension == 2 else 800)
             stay = (fractions > 0) & (~split | is_last)
             is_whole &= depth == 0 and bool(np.all(fractions == 1))
@@ -198,6 +197,16 @@ def _steps(k: int) -> Array:
     for _ in range(40):
         root = (1.0 + root) ** (1.0 / (k + 1))
     return np.asarray((1.0 / root) ** np.arange(1, k + 1))
+
+
+def _split_in_box(X: Array, fractions: Array, box: Array, depth: int) -> Mask:
+    """Return which cells with sample points X to divide: those that meet a box and are coarse or trimmed."""
+    low, high = X.min(axis=1), X.max(axis=1)
+    reach = 0.5 * (high - low)
+    meets_box = np.all((low - reach <= box[:, 1]) & (high + reach >= box[:, 0]), axis=1)
+    is_coarse = np.any(high - low > (box[:, 1] - box[:, 0]) / _BOX_FRACTION, axis=1)
+    split = meets_box & (fractions < 1) & (is_coarse | (fractions > 0))
+    return np.asarray(split & (is_coarse | (depth < _MAX_DEPTH)))
 
 
 def _bisected_boxes(boxes: Array) -> Array:

@@ -13,7 +13,7 @@ from pibls.geometry.faces.curve import Curve
 class Polyline(Curve):
     """A polygonal line through points; if closed, the last point equals the first."""
 
-    has_corners = True
+    is_nonsmooth_at_knots = True
 
     def __init__(self, owner: object, points: Array, *, closed: bool) -> None:
         self.owner, self.is_closed = owner, closed

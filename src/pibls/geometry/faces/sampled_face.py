@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pibls.arrays import Array, Mask, Numbers, Rng
+from pibls.arrays import Array, Indices, Mask, Rng
 from pibls.geometry.affine import Affine
 from pibls.geometry.faces.crossings import boundary_crossings, with_known_planes
 from pibls.geometry.faces.face import Boundary, BoundaryFilter, Face, bounds_part_in_box, join_boundaries
@@ -184,18 +184,18 @@ def _boundary_cache(domain: Domain) -> _BoundaryCache:
 
 
 def _mean_spacing(X: Array) -> float:
-    """Return the mean distance of the points X to their nearest neighbors."""
+    """Return the mean distance of the points X to their nearest neighbours."""
     from scipy.spatial import cKDTree
 
     return float(cKDTree(X).query(X, k=2)[0][:, 1].mean())
 
 
-def _selected(known: Boundary, chosen: Numbers) -> Boundary:
+def _selected(known: Boundary, chosen: Indices) -> Boundary:
     owners = tuple(known.owners[i] for i in chosen)
     return Boundary(known.points[chosen], known.normals[chosen], owners)
 
 
-def _farthest_points(X: Array, n: int) -> Numbers:
+def _farthest_points(X: Array, n: int) -> Indices:
     """Return the indices of n points by farthest-point sampling; repeated if there are fewer than n."""
     if n >= len(X):
         return np.resize(np.arange(len(X)), n)
@@ -209,7 +209,7 @@ def _farthest_points(X: Array, n: int) -> Numbers:
 
 
 def _estimated_measure(X: Array, k: int) -> float:
-    """Estimate the measure of a k-dimensional set from the nearest-neighbor distances of random points X."""
+    """Estimate the measure of a k-dimensional set from the nearest-neighbour distances of random points X."""
     if k == 0:
         return 1.0
     if len(X) < _MIN_POINTS:

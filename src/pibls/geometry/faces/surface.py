@@ -81,7 +81,7 @@ class FaceSurface(Surface):
 
 
 def cell_parameters(cells: Array) -> Array:
-    """Return the 3^k sample parameters (m, 3^k, k) of cells (m, k, 2); the middle one is the cell center."""
+    """Return the 3^k sample parameters (m, 3^k, k) of cells (m, k, 2); the middle one is the cell centre."""
     k = cells.shape[1]
     positions = np.array(list(product(_CELL_POSITIONS, repeat=k)))
     low, high = cells[..., 0], cells[..., 1]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,34 +37,7 @@ def trim_faces(
     lengths = around[:, 1] - around[:, 0]
     dense = [face.dense_points() for face, _ in candidates]
     boxes = [(X.min(axis=0), X.max(axis=0)) for X in dense]
-    size = float(lengths.min())
-
-    def sides_inside(boundary: Boundary, step: float) -> tuple[Mask, Mask]:
-        away = step * size * boundary.normals
-        inner, outer = (domain.contains(boundary.points + sign * away) for sign in (-1.0, 1.0))
-        return np.asarray(inner, dtype=np.bool_), np.asarray(outer, dtype=np.bool_)
-
-    def boundary_filter(face: Face, number: int) -> BoundaryFilter:
-        """Return a filter of boundary points, tested as close to the face as its accuracy allows."""
-        step = ON_FACE_TOLERANCE
-        if face.has_chart and face.dimension == 1:
-            samples = face.at(_TEST_PARAMETERS[:, None])
-            same = [
-                a == b
-                for a, b in zip(
-                    sides_inside(samples, ON_FACE_TOLERANCE), sides_inside(samples, _SMALL_STEP), strict=True
-                )
-            ]
-            step = _SMALL_STEP if np.mean(same) > _MIN_AGREEMENT else ON_FACE_TOLERANCE
-
-        def keep(boundary: Boundary) -> Mask:
-            inner, outer = sides_inside(boundary, step)
-            if not face.is_slit_side:
-                return inner & ~outer
-            return inner & outer & ~fills(number, boundary.points) if fills else inner & outer
-
-        return keep
-
+    sides = _Sides(domain, float(lengths.min()), fills)
     out: list[Face] = []
     owners: list[int] = []
     candidate_of_part: list[int] = []
@@ -80,7 +54,7 @@ def trim_faces(
             for f, n, j in zip(out, owners, candidate_of_part, strict=True)
             if n != number and np.all((boxes[j][0] <= high) & (boxes[j][1] >= low))
         ]
-        for part in face.trimmed(boundary_filter(face, number), near_points):
+        for part in face.trimmed(sides.boundary_filter(face, number), near_points):
             for remaining in _without_overlaps(part, earlier, lengths):
                 if remaining.dimension == 0 or remaining.measure(lengths) > _MIN_MEASURE ** max(
                     remaining.dimension, 1
@@ -93,25 +67,62 @@ def trim_faces(
     return _split_at_slit_ends(out, 10 * ON_FACE_TOLERANCE * lengths)
 
 
+@dataclass(frozen=True)
+class _Sides:
+    """Tests whether a domain lies on the inner and on the outer side of faces."""
+
+    domain: Any
+    size: float
+    fills: Callable[[int, Array], Mask] | None
+
+    def inside(self, boundary: Boundary, step: float) -> tuple[Mask, Mask]:
+        """Return whether the domain contains the points at a distance on the inner and the outer side."""
+        away = step * self.size * boundary.normals
+        inner, outer = (self.domain.contains(boundary.points + sign * away) for sign in (-1.0, 1.0))
+        return np.asarray(inner, dtype=np.bool_), np.asarray(outer, dtype=np.bool_)
+
+    def boundary_filter(self, face: Face, number: int) -> BoundaryFilter:
+        """Return a filter of boundary points, tested as close to the face as its accuracy allows."""
+        step = ON_FACE_TOLERANCE
+        if face.has_chart and face.dimension == 1:
+            samples = face.at(_TEST_PARAMETERS[:, None])
+            both = zip(
+                self.inside(samples, ON_FACE_TOLERANCE), self.inside(samples, _SMALL_STEP), strict=True
+            )
+            step = _SMALL_STEP if np.mean([a == b for a, b in both]) > _MIN_AGREEMENT else ON_FACE_TOLERANCE
+
+        def keep(boundary: Boundary) -> Mask:
+            inner, outer = self.inside(boundary, step)
+            if not face.is_slit_side:
+                return inner & ~outer
+            return inner & outer & ~self.fills(number, boundary.points) if self.fills else inner & outer
+
+        return keep
+
+
 def _split_at_slit_ends(faces: list[Face], tolerance: Array) -> tuple[Face, ...]:
     """Split faces where a slit ends on them, since there is a corner on each side of the slit."""
     ends = [X for f in faces if f.is_slit_side for X in f.at(np.array([[0.0], [1.0]])).points]
     for X in ends:
-        parts: list[Face] = []
-        for face in faces:
-            normals = None if face.is_slit_side or face.dimension != 1 else face.normals(X[None, :])
-            if normals is None or not face.has_chart or not face.touches(X[None, :], tolerance)[0]:
-                parts.append(face)
-                continue
-            along = np.array([-normals[0, 1], normals[0, 0]])
-            for sign in (-1.0, 1.0):
-
-                def is_on_side(boundary: Boundary, direction: Array = sign * along, X: Array = X) -> Mask:
-                    return np.asarray((boundary.points - X) @ direction > 0)
-
-                parts += face.trimmed(is_on_side, X[None, :])
+        parts = [part for face in faces for part in _split_at(face, X, tolerance)]
         faces = [f for f in parts if f.dimension != 1 or f.measure(np.ones(2)) > tolerance.max()]
     return tuple(faces)
+
+
+def _split_at(face: Face, X: Array, tolerance: Array) -> Sequence[Face]:
+    """Return the parts of a face on both sides of a point, the whole face if it does not touch it."""
+    normals = None if face.is_slit_side or face.dimension != 1 else face.normals(X[None, :])
+    if normals is None or not face.has_chart or not face.touches(X[None, :], tolerance)[0]:
+        return (face,)
+    along = np.array([-normals[0, 1], normals[0, 0]])
+    parts: list[Face] = []
+    for sign in (-1.0, 1.0):
+
+        def is_on_side(boundary: Boundary, direction: Array = sign * along) -> Mask:
+            return np.asarray((boundary.points - X) @ direction > 0)
+
+        parts += face.trimmed(is_on_side, X[None, :])
+    return parts
 
 
 def _without_overlaps(face: Face, others: list[Face], lengths: Array) -> tuple[Face, ...]:

@@ -107,7 +107,7 @@ def representative_point(space: Any) -> Array:
 
 
 def _point_in(domain: Domain) -> Array:
-    """Return the center of the bounds, or a random interior point if that lies outside, (1, d)."""
+    """Return the centre of the bounds, or a random interior point if that lies outside, (1, d)."""
     X = np.asarray(box_of(domain).mean(axis=1)[None, :])
     if np.asarray(domain.contains(X)).all():
         return X

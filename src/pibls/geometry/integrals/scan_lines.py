@@ -79,11 +79,7 @@ def scan_line_rule(domain: Domain, n: int) -> QuadratureRule:
     for low, high in itertools.pairwise(heights):
         middle = 0.5 * (low + high)
         crossing = [r for r in segments if r.low <= middle <= r.high]
-        slack = 1e-9 * height
-        turns_below = any(r.turns[0] and r.low > low - slack for r in crossing)
-        turns_above = any(r.turns[1] and r.high < high + slack for r in crossing)
-        count = ceil((1.5 if turns_below or turns_above else 1.0) * n * (high - low) / height) + min_nodes
-        y, weights = _height_nodes(low, high, count, turns_below, turns_above)
+        y, weights = _strip_nodes(crossing, low, high, height, n, min_nodes)
         ends = np.sort(np.array([r.at_height(y) for r in crossing]), axis=0)
         for left, right in itertools.pairwise(ends):
             kept = _within(domain, left, right, y, 1e-13 * width)
@@ -99,6 +95,17 @@ def scan_line_rule(domain: Domain, n: int) -> QuadratureRule:
                 )
             )
     return QuadratureRule.concatenated(parts, 2)
+
+
+def _strip_nodes(
+    crossing: list[_MonotoneSegment], low: float, high: float, height: float, n: int, min_nodes: int
+) -> tuple[Array, Array]:
+    """Return nodes and weights over the height of a strip, graded where a segment turns at its end."""
+    slack = 1e-9 * height
+    turns_below = any(r.turns[0] and r.low > low - slack for r in crossing)
+    turns_above = any(r.turns[1] and r.high < high + slack for r in crossing)
+    count = ceil((1.5 if turns_below or turns_above else 1.0) * n * (high - low) / height) + min_nodes
+    return _height_nodes(low, high, count, turns_below, turns_above)
 
 
 def _graded_heights(segments: list[_MonotoneSegment], heights: Array) -> list[float]:
@@ -178,7 +185,7 @@ def _monotone_segments(face: Face) -> list[_MonotoneSegment]:
 
 
 def face_knots(face: Any) -> tuple[Array, Array]:
-    """Return the parameters where the chart of a face is nonsmooth, and those where it has corners."""
+    """Return the parameters where the chart of a face is nonsmooth, and those where the face itself is."""
     curve: Any = getattr(face, "curve", None)
     knots = np.asarray(getattr(curve, "knots", ()), dtype=float)
     if not len(knots):
@@ -186,7 +193,7 @@ def face_knots(face: Any) -> tuple[Array, Array]:
     span = face.stop - face.start
     parameters = np.concatenate([(knots + turn - face.start) / span for turn in (0.0, 1.0)])
     parameters = np.unique(parameters[(parameters > 0) & (parameters < 1)])
-    return parameters, parameters if curve.has_corners else np.empty(0)
+    return parameters, parameters if curve.is_nonsmooth_at_knots else np.empty(0)
 
 
 def _points(face: Face, u: Array) -> Array:

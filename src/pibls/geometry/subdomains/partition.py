@@ -1,28 +1,45 @@
 """Partition Ω = Ω₁ ∪ Ω₂ ∪ … of a domain into subdomains, and the cavities (holes, notches) of each.
 
 A subdomain is a connected set of points of one material. Subdomains are found from samples in the interior
-and on both sides of the interfaces, so that thin ones are not missed: neighboring samples of one material are
-connected if the segment between them stays in that material. A plane subdomain may be divided further by
-slits and branch cuts: the extended lines of all cuts divide it into parts, and parts that touch on a line
-outside of the cuts are merged again.
+and on both sides of the interfaces, so that thin ones are not missed: neighbouring samples of one material
+are connected if the segment between them stays in that material. A plane subdomain may be divided further
+by slits and branch cuts: the extended lines of all cuts divide it into parts, and parts that touch on a
+line outside of the cuts are merged again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from pibls.arrays import Array, Mask, Numbers
+from pibls.arrays import Array, Indices, Mask
 from pibls.geometry.faces.face import ON_FACE_TOLERANCE, Boundary, Face
 from pibls.geometry.protocol import Domain, box_of, faces_of, lengths_of
 from pibls.geometry.subdomains.cut_lines import CutLine
 from pibls.runtime.deadline import check_deadline
 
-MaterialFunction = Callable[[Array], Numbers]
-"""A function that returns the index of the material of each point."""
+
+class Material(Protocol):
+    """A function that returns the index of the material of each point."""
+
+    def __call__(self, X: Array) -> Indices: ...
+
+    def levels(self, X: Array) -> Array | None:
+        """Return functions on whose zeros the material changes, (n, functions); None if it does not."""
+
+
+class UniformMaterial:
+    """The same material at all points."""
+
+    def __call__(self, X: Array) -> Indices:
+        return np.zeros(len(X), dtype=np.intp)
+
+    def levels(self, X: Array) -> None:
+        """Return None: there are no switching functions."""
+
 
 _INTERIOR_SAMPLES = {2: 6000, 3: 12000}
 _FACE_SAMPLES = {2: 200, 3: 600}
@@ -48,7 +65,7 @@ _MAX_SMOOTH_SLOPE = 0.9  # the distance function has slope 1 except on the media
 class ConnectedParts:
     """Connected sets of points of one material on one side of each line."""
 
-    material: MaterialFunction
+    material: Material
     lines: tuple[CutLine, ...]
     keys: tuple[int, ...]
     """The material of each part, followed by one bit per line."""
@@ -58,7 +75,7 @@ class ConnectedParts:
 
     @classmethod
     def of(
-        cls, domain: Domain, material: MaterialFunction, lines: tuple[CutLine, ...], faces: Sequence[Face]
+        cls, domain: Domain, material: Material, lines: tuple[CutLine, ...], faces: Sequence[Face]
     ) -> ConnectedParts:
         empty = cls(material, lines, (), ())
         line_faces = [line.extended_across(box_of(domain)).face for line in lines]
@@ -68,21 +85,19 @@ class ConnectedParts:
         for key in np.unique(point_keys):
             check_deadline(__name__)
             members = X[point_keys == key]
-            for part in _connected_samples(
-                members, domain, empty.part_keys, int(key), getattr(material, "levels", None)
-            ):
+            for part in _connected_samples(members, domain, empty, int(key)):
                 samples.append(part)
                 keys.append(int(key))
         return cls(material, lines, tuple(keys), tuple(samples))
 
-    def part_keys(self, X: Array) -> Numbers:
+    def part_keys(self, X: Array) -> Indices:
         """Return the material of each point and its sides of the lines, encoded as one integer."""
         out = self.material(X)
         for line in self.lines:
             out = 2 * out + (line.signed_distance(X) > 0)
         return np.asarray(out, dtype=np.intp)
 
-    def locate(self, X: Array) -> Numbers:
+    def locate(self, X: Array) -> Indices:
         """Return the index of the part of each point."""
         point_keys = self.part_keys(X)
         out = np.zeros(len(X), dtype=np.intp)
@@ -97,7 +112,7 @@ class ConnectedParts:
             out[rows] = self._nearest(X[rows], tuple(parts))
         return out
 
-    def _nearest(self, X: Array, parts: tuple[int, ...]) -> Numbers:
+    def _nearest(self, X: Array, parts: tuple[int, ...]) -> Indices:
         """Return which of the given ``parts`` has the sample nearest to each point."""
         from scipy.spatial import cKDTree
 
@@ -117,14 +132,14 @@ class Partition:
     parts: ConnectedParts = field(compare=False, repr=False)
     samples: tuple[Array, ...] = field(compare=False, repr=False)
     """Sample points of each subdomain."""
-    subdomain_of_part: Numbers = field(compare=False, repr=False)
+    subdomain_of_part: Indices = field(compare=False, repr=False)
     """The subdomain of each part."""
     trees: tuple[Any, ...] = field(compare=False, repr=False)
     slits: tuple[CutLine, ...] = ()
 
     @classmethod
     def of(
-        cls, domain: Domain, material: MaterialFunction, faces: Sequence[Face], slits: Sequence[CutLine] = (),
+        cls, domain: Domain, material: Material, faces: Sequence[Face], slits: Sequence[CutLine] = (),
         branch_cuts: Sequence[CutLine] = (),
     ) -> Partition:  # fmt: skip
         """Return the partition by material, ``slits`` and ``branch_cuts``."""
@@ -152,7 +167,7 @@ class Partition:
     def __len__(self) -> int:
         return len(self.samples)
 
-    def locate(self, X: Array) -> Numbers:
+    def locate(self, X: Array) -> Indices:
         """Return the index of the subdomain of each point."""
         return np.asarray(self.subdomain_of_part[self.parts.locate(X)])
 
@@ -165,7 +180,7 @@ class Partition:
             [np.maximum(low - slack, bounds[:, 0]), np.minimum(high + slack, bounds[:, 1])], axis=1
         )
 
-    def sides(self, boundary: Boundary, relative_step: float = _SIDE_STEP) -> tuple[Numbers, Numbers]:
+    def sides(self, boundary: Boundary, relative_step: float = _SIDE_STEP) -> tuple[Indices, Indices]:
         """Return the subdomains on the inner and outer side of boundary points; -1 outside of the domain."""
         step = relative_step * float(lengths_of(self.domain).min()) * boundary.normals
         out = []
@@ -273,7 +288,7 @@ class Partition:
         return tuple(out)
 
 
-def _label_components(mask: Mask) -> tuple[Numbers, int]:
+def _label_components(mask: Mask) -> tuple[Indices, int]:
     """Return labels 1, 2, … of the connected components of a mask, 0 elsewhere, and their number."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -304,7 +319,7 @@ def _distinct_lines(cuts: Sequence[CutLine], domain: Domain) -> tuple[CutLine, .
     return tuple(out)
 
 
-def _merge_parts(parts: ConnectedParts, domain: Domain, cuts: Sequence[CutLine]) -> Numbers:
+def _merge_parts(parts: ConnectedParts, domain: Domain, cuts: Sequence[CutLine]) -> Indices:
     """Return the subdomain of each part.
 
     Parts of one material that touch on a line outside of the cuts belong to the same subdomain.
@@ -332,7 +347,7 @@ def _merge_parts(parts: ConnectedParts, domain: Domain, cuts: Sequence[CutLine])
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
 
 
-def _is_ineffective(cut: CutLine, parts: ConnectedParts, subdomain_of_part: Numbers) -> bool:
+def _is_ineffective(cut: CutLine, parts: ConnectedParts, subdomain_of_part: Indices) -> bool:
     """Return whether the same subdomain lies on both sides of a branch cut."""
     a, b = np.array(cut.a), np.array(cut.b)
     X = a + np.linspace(0.02, 0.98, 49)[:, None] * (b - a)
@@ -369,13 +384,8 @@ def _face_parameters(n: int, dimension: int) -> Array:
     return np.random.default_rng(1).random((n, dimension))
 
 
-def _connected_samples(
-    X: Array, domain: Domain, material: MaterialFunction, key: int, levels: Callable[[Array], Array] | None
-) -> list[Array]:
-    """Return points of one material, grouped by connected component.
-
-    ``levels`` returns functions on whose zeros the material changes.
-    """
+def _connected_samples(X: Array, domain: Domain, parts: ConnectedParts, key: int) -> list[Array]:
+    """Return the points with one key, grouped by connected component."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
@@ -388,9 +398,9 @@ def _connected_samples(
     edges = np.unique(np.minimum(rows, columns) * len(X) + np.maximum(rows, columns))
     rows, columns = edges // len(X), edges % len(X)
     positions = np.repeat(_SEGMENT_POSITIONS[None, :], len(rows), axis=0)
-    if levels is not None:
+    values = parts.material.levels(X)
+    if values is not None:
         # Near the corner of a checkerboard a segment may cross another square over a short distance.
-        values = levels(X)
         a, b = values[rows], values[columns]
         with np.errstate(all="ignore"):
             zeros = np.sort(np.where(a * b < 0, a / (a - b), 0.0), axis=1)
@@ -400,7 +410,7 @@ def _connected_samples(
         X[rows][:, None, :] * (1.0 - positions[..., None]) + X[columns][:, None, :] * positions[..., None]
     )
     flat = segment_points.reshape(-1, X.shape[1])
-    is_connected = (material(flat) == key) & np.asarray(domain.contains(flat), dtype=bool)
+    is_connected = (parts.part_keys(flat) == key) & np.asarray(domain.contains(flat), dtype=bool)
     is_connected = is_connected.reshape(len(rows), -1).all(axis=1)
     graph = coo_matrix(
         (np.ones(is_connected.sum()), (rows[is_connected], columns[is_connected])), shape=(len(X), len(X))

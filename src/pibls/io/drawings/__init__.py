@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from pibls.errors import ProblemError
+from pibls.errors import ProblemError, failure_reason
 from pibls.geometry import Solid
 from pibls.io.drawings.dxf import dxf_rings
 from pibls.io.drawings.geojson import geojson_rings
@@ -66,7 +66,7 @@ def read_shape(path: Any, coordinates: Any = None) -> Any:
         raise ProblemError(
             "read_shape(path)",
             expected="a file that can be read",
-            got=f"{str(path)[:200]}: {getattr(problem, 'strerror', None) or problem}",
+            got=f"{str(path)[:200]}: {failure_reason(problem)}",
             remedy="Check the path and the permissions of the file.",
         ) from None
     if kind == ".stl":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.errors import ProblemError, import_optional
 from pibls.geometry import Polygon
 from pibls.geometry.checks.arguments import check_two_coordinates
@@ -44,7 +45,7 @@ def shape_from_rings(rings: Rings, coordinates: Any, path: str) -> Any:
     return polygons[0] if len(polygons) == 1 else Union(tuple(polygons))
 
 
-def _nesting(rings: Rings) -> tuple[Numbers, Numbers]:
+def _nesting(rings: Rings) -> tuple[Indices, Indices]:
     """Return for each ring the number of enclosing rings, and the smallest enclosing one (-1 if none)."""
     shapely = import_optional("shapely", extra="polygons", purpose="A polygon")
     areas = shapely.polygons([shapely.linearrings(ring) for ring in rings])
@@ -66,12 +67,12 @@ def _nesting(rings: Rings) -> tuple[Numbers, Numbers]:
     return depth, parent
 
 
-def _values_by_key(keys: Numbers, values: Numbers, count: int) -> list[Numbers]:
+def _values_by_key(keys: Indices, values: Indices, count: int) -> list[Indices]:
     """Return the values of each key from 0 to count - 1; keys are sorted."""
     return np.split(values, np.searchsorted(keys, np.arange(1, count)))
 
 
-def _smallest_enclosing(point: Array, candidates: Numbers, areas: Any, shapely: Any) -> int:
+def _smallest_enclosing(point: Array, candidates: Indices, areas: Any, shapely: Any) -> int:
     """Return the first candidate that contains the point; -1 if there is none.
 
     It is usually among the first, so candidates are tested in batches of increasing size.
@@ -111,14 +112,18 @@ def join_lines(lines: list[Array], path: str) -> Rings:
     ends = _cluster_points(
         np.concatenate([firsts, lasts]) - points.min(axis=0), _RELATIVE_END_TOLERANCE * size or 1.0
     )
-    first, last = ends[: len(lines)], ends[len(lines) :]
+    found = _joined_at_ends(lines, ends[: len(lines)], ends[len(lines) :])
+    return [np.concatenate(parts)[:-1] for parts in found if sum(map(len, parts)) > 3]
+
+
+def _joined_at_ends(lines: list[Array], first: Any, last: Any) -> Iterator[list[Array]]:
+    """Yield the parts of each closed line; ``first`` and ``last`` number the ends of all lines."""
     lines_at_end: dict[int, deque[int]] = {}
     for i in range(len(lines)):
         if first[i] != last[i]:
             for end in (first[i], last[i]):
                 lines_at_end.setdefault(end, deque()).append(i)
     is_unused = [a != b for a, b in zip(first, last, strict=True)]
-    out: Rings = []
     for i, line in enumerate(lines):
         parts, end_point = [line], last[i]
         if is_unused[i]:
@@ -132,9 +137,8 @@ def join_lines(lines: list[Array], path: str) -> Rings:
                 end_point = last[k] if is_forward else first[k]
         elif first[i] != last[i]:
             continue  # already part of another line
-        if end_point == first[i] and sum(map(len, parts)) > 3:
-            out.append(np.concatenate(parts)[:-1])
-    return out
+        if end_point == first[i]:
+            yield parts
 
 
 def _cluster_points(points: Array, tolerance: float) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.errors import ProblemError
 from pibls.linalg.matrix import Matrix, StructuredMatrix
 from pibls.linalg.tree.engine import LOCAL, Engine
@@ -50,7 +50,7 @@ Strips = tuple[RowStrip, ...]
 class BlockSparseMatrix(StructuredMatrix):
     """A block-sparse matrix, possibly stored on workers; strips are in the order of the layout.
 
-    >>> A = Spread.of([Strip((1,), (np.ones((1, 2)),))], [np.array([0]), np.array([1, 2])])
+    >>> A = BlockSparseMatrix.of([RowStrip((1,), (np.ones((1, 2)),))], [np.array([0]), np.array([1, 2])])
     >>> np.asarray(A)
     array([[0., 1., 1.]])
     """
@@ -65,7 +65,7 @@ class BlockSparseMatrix(StructuredMatrix):
     """A handle of the strips of each bundle."""
 
     @classmethod
-    def of(cls, strips: Sequence[RowStrip], columns: Sequence[Numbers]) -> BlockSparseMatrix:
+    def of(cls, strips: Sequence[RowStrip], columns: Sequence[Indices]) -> BlockSparseMatrix:
         """Return a matrix stored in this process; ``columns`` are the columns of each part."""
         layout = Layout.of([s.parts for s in strips], columns)
         return cls(LOCAL, layout, tuple(map(len, strips)), (tuple(strips),))
@@ -81,7 +81,7 @@ class BlockSparseMatrix(StructuredMatrix):
         return tuple(map(slice, ends[:-1], ends[1:]))
 
     @cached_property
-    def rows(self) -> tuple[Numbers, ...]:
+    def rows(self) -> tuple[Indices, ...]:
         """The rows of each bundle, as indices."""
         every = np.arange(self.shape[0], dtype=np.intp)
         none = every[:0]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 from weakref import WeakSet
 
 import numpy as np
@@ -53,11 +53,33 @@ _LOST_ENGINE_REMEDIES = {
 T = TypeVar("T")
 
 
+@runtime_checkable
+class Client(Protocol):
+    """The members of a `dask.distributed.Client` that the engine uses."""
+
+    @property
+    def status(self) -> str:
+        """The state of the connection: "running" if it is open."""
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether calls return awaitable objects."""
+
+    def submit(self, *work: Any, **options: Any) -> Any:
+        """Send a task and return its future."""
+
+    def gather(self, futures: list[Any]) -> list[Any]:
+        """Return the results of futures."""
+
+    def scheduler_info(self, n_workers: int = 5) -> Mapping[str, Any]:
+        """Return what the scheduler knows about its workers."""
+
+
 @dataclass
 class Distributed:
     """Engine that runs tasks on the workers of a client."""
 
-    client: Any
+    client: Client
     on_progress: Callable[[EngineProgress], object] = lambda share: None
     """Called with the progress of an elimination."""
     deadline: float | None = None
@@ -76,7 +98,7 @@ class Distributed:
 
     @property
     def available(self) -> Engine:
-        return self if getattr(self.client, "status", "running") == "running" else LOCAL
+        return self if self.client.status == "running" else LOCAL
 
     def limit(self, work: float) -> float:
         if work <= MIN_TASK_OPERATIONS:
@@ -95,7 +117,7 @@ class Distributed:
             while not (found := self._awaited(self._known_workers)):
                 answers += 1
                 waited = time.monotonic() - began
-                if getattr(self.client, "status", "running") not in ("running", "connecting"):
+                if self.client.status not in ("running", "connecting"):
                     raise _refused("a client that is closed", _NEW_CLIENT_REMEDY)
                 if waited > _WORKER_TIMEOUT:
                     raise _refused(f"no worker within {waited:.0f} s",
@@ -290,12 +312,11 @@ def _refused(got: str, remedy: str) -> EngineLostError:
     return EngineLostError("engine", expected="workers that are available", got=got, remedy=remedy)
 
 
-def engine_of(given: Any) -> Engine:
+def engine_of(given: object) -> Engine:
     """Return the engine for the argument ``engine`` of `solve`: local, or the workers of a client."""
     if given is None:
         return LOCAL
-    needed = ("submit", "gather", "scheduler_info")
-    if isinstance(given, type) or not all(hasattr(given, name) for name in needed):
+    if isinstance(given, type) or not isinstance(given, Client):
         raise ProblemError(
             "engine",
             expected="a dask.distributed.Client, or None",
@@ -303,7 +324,7 @@ def engine_of(given: Any) -> Engine:
             remedy="Write engine=Client(n_workers=4, threads_per_worker=1) "
             "(from dask.distributed; pip install 'pibls[engine]'), or leave engine out.",
         )
-    if getattr(given, "asynchronous", False) or getattr(given, "status", "running") != "running":
+    if given.asynchronous or given.status != "running":
         raise ProblemError(
             "engine",
             expected="a client that is connected, and not asynchronous",

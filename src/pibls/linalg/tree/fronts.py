@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.linalg.tree.staircase import ReflectorStep, TriangleReflectors, reduce_below
 
 _NEGLIGIBLE = float(np.sqrt(np.finfo(float).eps))  # ridge/diagonal whose square is below rounding
@@ -49,7 +49,7 @@ class Front:
 
     steps: tuple[ReflectorStep, ...] = field(repr=False)
     """Reflectors of the triangle of all its columns and the rows below it."""
-    row_positions: Numbers | slice = field(repr=False)
+    row_positions: Indices | slice = field(repr=False)
     """Position of each input row, in the triangle or below it."""
     below: int
     """Number of rows below the triangle."""
@@ -77,23 +77,33 @@ def plan_fronts(
     """
     groups = groups or tuple((p,) for p in range(parts))
     place = {p: i for i, group in enumerate(groups) for p in group}
-    rank = {
-        p: i for i, p in enumerate(place)
-    }  # columns in this order: triangles stay triangles in parent fronts
-    strips: list[list[int]] = [[] for _ in groups]
-    for i, found in enumerate(touched):
-        strips[min(place[p] for p in found)].append(i)
+    rank = dict(zip(place, range(parts), strict=False))  # triangles stay triangles in parent fronts
+    strips = _strips_by_front(touched, place, len(groups))
     contributions: list[list[int]] = [[] for _ in groups]
     out: list[FrontPlan] = []
     for i, group in enumerate(groups):
-        own, near = set(group), {p for s in strips[i] for p in touched[s]}
+        near = {p for s in strips[i] for p in touched[s]}
         near.update(p for f in contributions[i] for p in out[f].neighbours)
-        neighbours = tuple(sorted(near - own, key=rank.__getitem__))
-        strips[i].sort(key=lambda s: not own.issuperset(touched[s]))
+        neighbours = tuple(sorted(near.difference(group), key=rank.__getitem__))
         out.append(FrontPlan(group, neighbours, tuple(strips[i]), tuple(contributions[i])))
         if neighbours:
             contributions[place[neighbours[0]]].append(i)
     return out
+
+
+def _strips_by_front(
+    touched: Sequence[tuple[int, ...]], place: Mapping[int, int], fronts: int
+) -> list[list[int]]:
+    """Return the strips of each front: the first one that eliminates a part of the strip.
+
+    Strips that touch no parts of other fronts come first.
+    """
+    alone: list[list[int]] = [[] for _ in range(fronts)]
+    coupled: list[list[int]] = [[] for _ in range(fronts)]
+    for s, parts in enumerate(touched):
+        eliminated = {place[p] for p in parts}
+        (alone if len(eliminated) == 1 else coupled)[min(eliminated)].append(s)
+    return [[*first, *others] for first, others in zip(alone, coupled, strict=True)]
 
 
 def eliminate(
@@ -138,43 +148,61 @@ def _merge_triangles(
     m, n = columns
     taken = set(plan.own) if ridge else set[int]()
     runs = [_runs(rest.parts, at, m, taken) for rest in contributions]
-    late = [np.full(len(found[0]), min(at[p].start for p in parts)) for parts, found, _ in blocks]
-    late += [run.columns for mine in runs for run in mine if not run.fits]
-    spots, begins = _below(late)
+    spots, begins = _below(_first_columns(blocks, runs, at))
     # The triangle and the rows below it, in the front's own columns and in those of its neighbours.
     own = (np.zeros((m, m), order="F"), np.zeros((m, n - m), order="F"))
     rest = np.zeros((n - m, n - m), order="F")
     below = (np.zeros((len(begins), m), order="F"), np.zeros((len(begins), n - m), order="F"))
     np.fill_diagonal(own[0], ridge)
     place, spot = [np.arange(0)], iter(spots)
-    for parts, matrices, of_rows in blocks:
-        start, rows = next(spot), len(of_rows)
-        for p, block in zip(parts, matrices, strict=True):
-            later = at[p].start >= m
-            first = at[p].start - m * later
-            there = below[later][start : start + rows, first : first + block.shape[1]]
-            np.multiply(block, of_rows, out=there)
-            there *= factors[p]
-        place.append(np.arange(n + start, n + start + rows))
+    for strip in blocks:
+        start = next(spot)
+        rows = slice(start, start + len(strip[2]))
+        _write_strip(strip, at, factors, m, (below[0][rows], below[1][rows]))
+        place.append(np.arange(n + rows.start, n + rows.stop))
     for found, mine in zip(contributions, runs, strict=True):
         for i, run in enumerate(mine):
             start = run.start if run.fits else n + next(spot)
             place.append(np.arange(start, start + run.length))
-            for other in mine[i:]:
-                if not run.fits:
-                    target, row = below[other.later], start - n
-                elif run.later:
-                    target, row = rest, start - m
-                else:
-                    target, row = own[other.later], start
-                column = other.start - m * other.later
-                target[row : row + run.length, column : column + other.length] = found.rows[
-                    run.source : run.source + run.length, other.source : other.source + other.length
-                ]
+            if not run.fits:
+                targets, row = below, start - n
+            elif run.later:
+                targets, row = (rest, rest), start - m
+            else:
+                targets, row = own, start
+            _write_run(found.rows, run, mine[i:], targets, row, m)
     steps = reduce_below(own[0], below[0], begins, [(own[1], below[1])])
     steps += reduce_below(rest, below[1], np.maximum(begins - m, 0), start=m)
     front = Front(tuple(steps), np.concatenate(place), len(begins), *own)
     return front, ContributionBlock(plan.neighbours, rest)
+
+
+def _write_strip(
+    strip: tuple[tuple[int, ...], Sequence[Array], Array],
+    at: Mapping[int, slice],
+    factors: Mapping[int, Array],
+    own: int,
+    targets: tuple[Array, Array],
+) -> None:
+    """Write a scaled strip into rows of the front's own columns and of those of its neighbours."""
+    parts, matrices, of_rows = strip
+    for p, block in zip(parts, matrices, strict=True):
+        later = at[p].start >= own
+        first = at[p].start - own * later
+        there = targets[later][:, first : first + block.shape[1]]
+        np.multiply(block, of_rows, out=there)
+        there *= factors[p]
+
+
+def _write_run(
+    rows: Array, run: _Run, columns: Sequence[_Run], targets: tuple[Array, Array], row: int, own: int
+) -> None:
+    """Write rows of a contribution block into the front's own columns and those of its neighbours."""
+    for other in columns:
+        column = other.start - own * other.later
+        targets[other.later][row : row + run.length, column : column + other.length] = rows[
+            run.source : run.source + run.length, other.source : other.source + other.length
+        ]
 
 
 class _Run(NamedTuple):
@@ -189,7 +217,7 @@ class _Run(NamedTuple):
     """Whether the rows that begin in these columns can be placed in the triangle."""
 
     @property
-    def columns(self) -> Numbers:
+    def columns(self) -> Indices:
         return np.arange(self.start, self.start + self.length)
 
 
@@ -200,14 +228,22 @@ def _runs(parts: Sequence[int], at: Mapping[int, slice], own: int, taken: set[in
         run = _Run(source, start, length, start >= own, p not in taken)
         source += length
         if out and out[-1][3:] == run[3:] and out[-1].start + out[-1].length == start:
-            out[-1] = out[-1]._replace(length=out[-1].length + length)
+            out[-1] = _Run(*out[-1][:2], out[-1].length + length, *out[-1][3:])
         else:
             out.append(run)
     taken.update(parts)
     return out
 
 
-def _below(late: Sequence[Numbers]) -> tuple[list[int], Numbers]:
+def _first_columns(
+    blocks: ScaledStrips, runs: Sequence[Sequence[_Run]], at: Mapping[int, slice]
+) -> list[Indices]:
+    """Return the first column of each row below the triangle: those of strips, and runs that do not fit."""
+    strips = [np.full(len(found[0]), min(at[p].start for p in parts)) for parts, found, _ in blocks]
+    return strips + [run.columns for mine in runs for run in mine if not run.fits]
+
+
+def _below(late: Sequence[Indices]) -> tuple[list[int], Indices]:
     """Return the position of each group of rows below the triangle, and the first column of each row."""
     spots, begins, row = [0] * len(late), [np.empty(0, dtype=np.intp)], 0
     for i in sorted(range(len(late)), key=lambda i: int(late[i].min(initial=0))):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pibls.arrays import Numbers
+from pibls.arrays import Indices
 from pibls.linalg.tree.engine import LOCAL, Engine, MemoryDemand
 from pibls.linalg.tree.fronts import FrontPlan, plan_fronts
 from pibls.runtime.caching import cached_property
@@ -41,7 +41,7 @@ class Layout:
     """The parts that each strip of rows touches, the plans of the fronts, and the bundles."""
 
     touched: tuple[tuple[int, ...], ...] = field(repr=False)
-    columns: tuple[Numbers, ...] = field(repr=False)
+    columns: tuple[Indices, ...] = field(repr=False)
     """Columns of the matrix in each part."""
     plans: tuple[FrontPlan, ...] = field(repr=False)
     bundles: tuple[Bundle, ...] = field(repr=False)
@@ -50,7 +50,7 @@ class Layout:
     def of(
         cls,
         touched: Sequence[tuple[int, ...]],
-        columns: Sequence[Numbers],
+        columns: Sequence[Indices],
         groups: Sequence[tuple[int, ...]] = (),
         engine: Engine = LOCAL,
         heights: Sequence[int] = (),
@@ -117,43 +117,58 @@ def _cut(plans: Sequence[FrontPlan], work: Sequence[float], limit: float) -> lis
     heavy = [t > limit for t in total]
     home: list[int] = [-1] * len(plans)
     sets: list[list[int]] = []
-    open_set: dict[int, tuple[int, float]] = {}  # by parent: the set that can still grow, and its work
+    siblings = _SiblingSets(limit)
     for i in reversed(range(len(plans))):
-        above = parent.get(i, -1)
-        if heavy[i]:
-            forks = sum(heavy[c] for c in plans[above].children) if above >= 0 else 2
-            home[i] = home[above] if forks == 1 else len(sets)
-        elif above >= 0 and not heavy[above]:
+        above = parent.get(i)
+        if above is not None and _continues(plans[above], i, above, heavy):
             home[i] = home[above]
         else:
-            number, held = open_set.get(above, (len(sets), 0.0))
-            if held + total[i] > limit and held > 0:
-                number, held = len(sets), 0.0
-            open_set[above] = (number, held + total[i])
-            home[i] = number
+            home[i] = len(sets) if heavy[i] else siblings.place(above, total[i], len(sets))
         if home[i] == len(sets):
             sets.append([])
         sets[home[i]].append(i)
     return sorted((sorted(found) for found in sets), key=lambda found: found[-1])
 
 
+def _continues(plan: FrontPlan, child: int, parent: int, heavy: Sequence[bool]) -> bool:
+    """Whether a front joins the set of its parent: inside a subtree, or as the only heavy child."""
+    if heavy[child]:
+        return sum(heavy[c] for c in plan.children) == 1
+    return not heavy[parent]
+
+
+@dataclass
+class _SiblingSets:
+    """Sets of small subtrees with the same parent, filled one after another up to a limit."""
+
+    limit: float
+    open: dict[int | None, tuple[int, float]] = field(default_factory=dict)
+    """By parent: the set that can still grow, and its work."""
+
+    def place(self, parent: int | None, work: float, next_set: int) -> int:
+        """Return the set of a subtree; ``next_set`` is the number of a new one."""
+        number, held = self.open.get(parent, (next_set, 0.0))
+        if held + work > self.limit and held > 0:
+            number, held = next_set, 0.0
+        self.open[parent] = (number, held + work)
+        return number
+
+
 def _bundles(plans: Sequence[FrontPlan], widths: Sequence[int], sets: Sequence[list[int]]) -> list[Bundle]:
-    out = []
-    for found in sets:
-        mine = [plans[i] for i in found]
-        inside = set(found)
-        own = {p for plan in mine for p in plan.own}
-        parts = own.union(*(plan.neighbours for plan in mine)) if mine else own
-        used = {f for plan in mine for f in plan.children}
-        out.append(
-            Bundle(
-                tuple(found),
-                tuple(mine),
-                {p: widths[p] for p in sorted(parts)},
-                tuple(sorted(s for plan in mine for s in plan.strips)),
-                tuple(sorted(used - inside)),
-                tuple(i for i, plan in zip(found, mine, strict=True) if plan.neighbours and i not in used),
-                tuple(sorted(parts - own)),
-            )
-        )
-    return out
+    return [_bundle(found, [plans[i] for i in found], widths) for found in sets]
+
+
+def _bundle(fronts: list[int], plans: list[FrontPlan], widths: Sequence[int]) -> Bundle:
+    """Return the bundle of some fronts."""
+    own = {p for plan in plans for p in plan.own}
+    parts = own.union(*(plan.neighbours for plan in plans))
+    used = {f for plan in plans for f in plan.children}
+    return Bundle(
+        tuple(fronts),
+        tuple(plans),
+        {p: widths[p] for p in sorted(parts)},
+        tuple(sorted(s for plan in plans for s in plan.strips)),
+        tuple(sorted(used.difference(fronts))),
+        tuple(i for i, plan in zip(fronts, plans, strict=True) if plan.neighbours and i not in used),
+        tuple(sorted(parts - own)),
+    )

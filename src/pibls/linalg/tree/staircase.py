@@ -1,10 +1,13 @@
 r"""QR of a triangle above staircase-shaped rows: [R; B] = Q [R'; 0].
 
-The contribution block of a front is a triangle, and two contribution blocks together are mostly a triangle: a
-row whose first nonzero column is not taken belongs to the triangle, and only the other rows stand below it
-(LAPACK's triangular-pentagonal tpqrt). For two triangles of n columns this takes 2/3 n³ operations instead of
-10/3 n³, and correspondingly less memory. Rows below with leading zeros enter only when their first column is
-eliminated.
+R is an upper triangle, and the rows of B are sorted by their number of leading zeros. A row of B enters the
+elimination only in the panel with its first nonzero column; panels are reduced by LAPACK's
+triangular-pentagonal tpqrt. For two triangles of n columns this takes 2/3 n³ operations instead of 10/3 n³,
+and correspondingly less memory.
+
+In a multifrontal QR the contribution blocks of the children are triangles, and most of their rows form R
+together: the caller (`linalg.tree.fronts`) puts a row into R if no other row begins in its first column,
+and else into B.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pibls.arrays import Array, Numbers
+from pibls.arrays import Array, Indices
 from pibls.linalg.panels import tpmqrt, tpqrt
 
 _PANEL = 64  # columns eliminated at once while rows enter: enough for matrix-matrix products
@@ -59,7 +62,7 @@ class ReflectorStep:
 
 
 def reduce_below(
-    R: Array, B: Array, begins: Numbers, beside: Sequence[tuple[Array, Array]] = (), start: int = 0
+    R: Array, B: Array, begins: Indices, beside: Sequence[tuple[Array, Array]] = (), start: int = 0
 ) -> list[ReflectorStep]:
     """Factor [R; B] and return the steps of Q; R becomes R', and B is overwritten.
 
@@ -80,7 +83,7 @@ def reduce_below(
     return steps
 
 
-def _edges(begins: Numbers, columns: int) -> list[int]:
+def _edges(begins: Indices, columns: int) -> list[int]:
     """Return the edges of the panels: equal panels while rows enter, one panel for the remaining columns."""
     begins = begins[: np.searchsorted(begins, columns)]
     last = int(begins[-1]) + 1 if len(begins) and begins[-1] > 0 else 0

@@ -58,6 +58,28 @@ def check_terms(expression: Any, name: str) -> None:
                 got=sorted(expression.atoms(kind), key=str)[0],
                 remedy=f"Rewrite the equation without {kind.__name__}.",
             )
+    _check_leaves(expression, name)
+    for term in expression.atoms(sp.Pow, sp.Function):
+        if term.is_number and term.is_extended_real is False and not term.has(sp.I, sp.zoo):
+            raise ProblemError(
+                name,
+                expected="real values",
+                got=f"the complex number {term}",
+                remedy="Check for roots of negative numbers; the real root is sympy.real_root(…).",
+                in_file="Check for roots of negative numbers; the real cube root is sign(x)*abs(x)^(1/3).",
+            )
+    for term in expression.atoms(sp.Function):
+        if not isinstance(term, (AppliedUndef, *_PRINTABLE)) and not _is_printable(term):
+            raise ProblemError(
+                name,
+                expected="functions that NumPy or SciPy can evaluate",
+                got=term,
+                remedy=f"Give {term.func} as a Python function, known(function, x).",
+            )
+
+
+def _check_leaves(expression: Any, name: str) -> None:
+    """Raise a ProblemError for units and for numbers that are not finite."""
     for leaf in expression.atoms(AtomicExpr):
         if not isinstance(leaf, (sp.Symbol, sp.Number, sp.NumberSymbol)) and leaf not in (sp.I, sp.zoo):
             raise ProblemError(
@@ -75,23 +97,6 @@ def check_terms(expression: Any, name: str) -> None:
                 if number.is_finite
                 else f"an expression with {'NaN' if number is sp.nan else 'infinity'}",
                 remedy="Check the equation and its data for a division by zero, or rescale it.",
-            )
-    for term in expression.atoms(sp.Pow, sp.Function):
-        if term.is_number and term.is_extended_real is False and not term.has(sp.I, sp.zoo):
-            raise ProblemError(
-                name,
-                expected="real values",
-                got=f"the complex number {term}",
-                remedy="Check for roots of negative numbers; the real root is sympy.real_root(…).",
-                in_file="Check for roots of negative numbers; the real cube root is sign(x)*abs(x)^(1/3).",
-            )
-    for term in expression.atoms(sp.Function):
-        if not isinstance(term, (AppliedUndef, *_PRINTABLE)) and not _is_printable(term):
-            raise ProblemError(
-                name,
-                expected="functions that NumPy or SciPy can evaluate",
-                got=term,
-                remedy=f"Give {term.func} as a Python function, known(function, x).",
             )
 
 

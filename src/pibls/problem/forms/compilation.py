@@ -1,7 +1,8 @@
 r"""Compilation of forms r = Σⱼ aⱼ(x) Jⱼ + ρ(x, J) from SymPy to functions of NumPy arrays.
 
 Each form is compiled once, with common subexpressions shared and the parameters as further arguments. Later
-stages do not use SymPy.
+stages do not use SymPy. A `CompiledProblem` collects the residuals, and as `CompiledInterfaces` the planes
+where its coefficients or sources are not smooth, with the fluxes and delta sources there.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.geometry import Domain
 from pibls.problem.forms.checks import nesting_guard
-from pibls.problem.forms.compiled_expressions import compile_expressions
+from pibls.problem.forms.compiled_expressions import Constants, compile_expressions
 from pibls.problem.forms.data_functions import DataFunction, call_at_points
 from pibls.problem.forms.form import Form, PartialDerivative
-from pibls.problem.interfaces.narrow_features import inner_functions
+from pibls.problem.interfaces.narrow_peaks import inner_functions
 from pibls.problem.problem import Problem
 from pibls.problem.regions.selection import Region
 
@@ -31,9 +32,9 @@ class Residual:
     linear: tuple[PartialDerivative, ...]
     nonlinear: tuple[PartialDerivative, ...]
     data: tuple[DataFunction, ...]
-    _coefficients: Any
-    _rest: Any
-    _partials: Any
+    coefficient_function: Any
+    rest_function: Any
+    partials_function: Any
     parameters: tuple[float, ...] = ()
     """The values of the parameters of the problem, further arguments of the compiled functions."""
     _inner: Any = None
@@ -55,30 +56,33 @@ class Residual:
         """Return a_j(x), shape (number of linear derivatives, n); by default with zero normals, as inside."""
         normals = np.zeros_like(X) if normals is None else normals
         data = self.data_function_values(X) if data is None else data
-        return self._evaluate(self._coefficients, len(self.linear), X, normals, data, _NO_DERIVATIVES)
+        return self._evaluate(self.coefficient_function, len(self.linear), X, normals, data, _NO_DERIVATIVES)
 
     def rest(self, X: Array, normals: Array, data: Array, derivatives: Array) -> Array:
         """Return ρ(x, J), shape (n,), for the values (k, n) of the nonlinear derivatives."""
-        return np.asarray(self._evaluate(self._rest, 1, X, normals, data, derivatives)[0])
+        return np.asarray(self._evaluate(self.rest_function, 1, X, normals, data, derivatives)[0])
 
     def partials(self, X: Array, normals: Array, data: Array, derivatives: Array) -> Array:
         """Return ∂ρ/∂J for the nonlinear derivatives, shape (k, n)."""
-        return self._evaluate(self._partials, len(self.nonlinear), X, normals, data, derivatives)
+        return self._evaluate(self.partials_function, len(self.nonlinear), X, normals, data, derivatives)
 
     @property
     def is_constant(self) -> bool:
         """Whether coefficients, ρ and its partials are constants."""
-        return all(hasattr(f, "column") for f in (self._coefficients, self._rest, self._partials))
+        return all(
+            isinstance(f, Constants)
+            for f in (self.coefficient_function, self.rest_function, self.partials_function)
+        )
 
     def data_values(self, X: Array, normals: Array) -> Array:
         """Return the data that are not constant, (functions, n): coefficients, ρ at J = 0, ∂ρ/∂J at J = 1."""
         data, n = self.data_function_values(X), len(self.nonlinear)
         made = [
-            (self._coefficients, len(self.linear), _NO_DERIVATIVES),
-            (self._rest, 1, np.zeros((n, len(X)))),
+            (self.coefficient_function, len(self.linear), _NO_DERIVATIVES),
+            (self.rest_function, 1, np.zeros((n, len(X)))),
         ]
-        made += [(self._partials, n, np.ones((n, len(X))))] if n else []
-        varying = [m for m in made if not hasattr(m[0], "column")]
+        made += [(self.partials_function, n, np.ones((n, len(X))))] if n else []
+        varying = [m for m in made if not isinstance(m[0], Constants)]
         rows = [self._evaluate(f, k, X, normals, data, derivatives) for f, k, derivatives in varying]
         return np.concatenate([np.empty((0, len(X))), *rows])
 
@@ -100,9 +104,8 @@ class Residual:
     def _evaluate(
         self, function: Any, rows: int, X: Array, normals: Array, data: Array, derivatives: Array
     ) -> Array:
-        column = getattr(function, "column", None)
-        if column is not None:
-            return np.repeat(column, len(X), axis=1)
+        if isinstance(function, Constants):
+            return np.repeat(function.column, len(X), axis=1)
         # Overflow and 0/0 are detected in the result by the caller, which can explain them.
         with np.errstate(all="ignore"):
             values = function(*X.T, *normals.T, *self.parameters, *data, *derivatives)
@@ -125,7 +128,10 @@ _NO_DERIVATIVES = np.empty((0, 0))
 
 @dataclass(frozen=True)
 class CompiledInterfaces:
-    """Planes where coefficients or sources are not smooth, with the fluxes continuous across them."""
+    """Planes where coefficients or sources are discontinuous, or vary too rapidly to be sampled.
+
+    With the fluxes that are continuous across them, and the delta sources on them.
+    """
 
     planes: tuple[tuple[int, float], ...] = ()
     """(axis, level) of all planes."""
@@ -151,6 +157,11 @@ class CompiledProblem:
     interfaces: CompiledInterfaces = CompiledInterfaces()
 
     @property
+    def equations(self) -> tuple[Residual, ...]:
+        """The residuals in the interior."""
+        return tuple(r for r in self.residuals if r.region.is_interior)
+
+    @property
     def is_linear(self) -> bool:
         return all(not r.nonlinear for r in self.residuals)
 
@@ -166,21 +177,22 @@ class CompiledProblem:
 
 def compile_problem(problem: Problem) -> CompiledProblem:
     """Compile every statement of a problem, once for all values of its parameters."""
-    if "compiled" not in problem.symbolic_cache:
-        with nesting_guard("equations"):
-            problem.symbolic_cache["compiled"] = tuple(
-                compile_form(s.form, s.region).restricted_to(problem.domain) for s in problem.statements
-            )
+    return problem.memo(_compile)
+
+
+def _compile(problem: Problem) -> CompiledProblem:
     values = tuple(problem.parameters.values())
-    return problem.cached(
-        "compiled",
-        lambda: CompiledProblem(
-            tuple(r.at(values) for r in problem.symbolic_cache["compiled"]),
-            len(problem.unknowns),
-            len(problem.coordinates),
-            _interfaces(problem, values),
-        ),
+    return CompiledProblem(
+        tuple(r.at(values) for r in problem.symbolic_memo(_compile_statements, problem, key=())),
+        len(problem.unknowns),
+        len(problem.coordinates),
+        _interfaces(problem, values),
     )
+
+
+def _compile_statements(problem: Problem) -> tuple[Residual, ...]:
+    with nesting_guard("equations"):
+        return tuple(compile_form(s.form, s.region).restricted_to(problem.domain) for s in problem.statements)
 
 
 def _interfaces(problem: Problem, values: tuple[float, ...]) -> CompiledInterfaces:

@@ -65,6 +65,17 @@ class EnrichmentFunctions:
             out[:, column] = value
 
 
+def _check_expression(e: Any, problem: Problem) -> None:
+    """Raise a ProblemError unless e is an expression of coordinates and parameters."""
+    if not isinstance(e, sp.Expr) or e.atoms(sp.core.function.AppliedUndef):
+        raise _refused(repr(e))
+    strange = e.free_symbols - set(problem.coordinates) - set(problem.parameters)
+    if strange:
+        raise _refused(f"{e}, with the free symbol {', '.join(sorted(map(str, strange)))}")
+    if not e.free_symbols & set(problem.coordinates):
+        raise _refused(f"the constant {e}")
+
+
 def enrichment_functions(enrich: Any, problem: Problem) -> tuple[BasisSpec, ...]:
     """Return the basis of the expressions in ``enrich``, after checking them; empty for None."""
     if enrich is None:
@@ -77,13 +88,7 @@ def enrichment_functions(enrich: Any, problem: Problem) -> tuple[BasisSpec, ...]
     real = {c: sp.Symbol(c.name, real=True) for c in coordinates}
     out = []
     for e in enrich:
-        if not isinstance(e, sp.Expr) or e.atoms(sp.core.function.AppliedUndef):
-            raise _refused(repr(e))
-        strange = e.free_symbols - set(coordinates) - set(problem.parameters)
-        if strange:
-            raise _refused(f"{e}, with the free symbol {', '.join(sorted(map(str, strange)))}")
-        if not e.free_symbols & set(coordinates):
-            raise _refused(f"the constant {e}")
+        _check_expression(e, problem)
         out.append(e.subs(problem.parameters).xreplace(real))
     made = EnrichmentFunctions(tuple(out), tuple(real[c] for c in coordinates))
     X = np.asarray(problem.domain.interior(64, np.random.default_rng(0)), dtype=float)

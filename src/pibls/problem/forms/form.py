@@ -33,7 +33,7 @@ from pibls.problem.forms.interface_fluxes import interface_fluxes
 from pibls.problem.forms.known import declared_breaks, implementation, is_known, is_shape_indicator
 from pibls.problem.forms.linear_split import split_linear
 from pibls.problem.forms.long_sums import evaluate_terms, rename_symbols
-from pibls.problem.interfaces.switches import Switch, find_switches, point_sources
+from pibls.problem.interfaces.switches import Switch, delta_sources, find_switches
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class SymbolTable:
         names = dict(zip((*self.coordinates, *self.parameters), inside, strict=True))
         expression = rename_symbols(expression, names)
         self._check_symbols(expression, derivatives, data, variables, name)
-        smooth, points = point_sources(expression, variables.coordinates, self.coordinates, name)
+        smooth, points = delta_sources(expression, variables.coordinates, self.coordinates, name)
         switches = find_switches(expression, variables.coordinates, derivatives)
         deltas = tuple(
             DeltaSource(planes, _form("strength", variables, s, derivatives, data))

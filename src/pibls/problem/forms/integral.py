@@ -113,45 +113,50 @@ def integral_terms(
         line = space_of(domain)
         slopes = {integral(e.expression, line if e.over is None else e.over): c for e, c in slopes.items()}
         slopes[integral(rest, on)], rest = sp.Integer(1), sp.Integer(0)
-    for e in (rest, *slopes.values()):
-        if _varies(e, space | set(back)):
-            raise ProblemError(
-                label,
-                expected="a sum of integrals times constants, and a constant",
-                got=str(residual),
-                remedy="Write an equation of integrals only, such as integral(u**2) = 1. Powers and products "
-                "of integrals are not supported; values of unknowns beside integrals only on an "
-                "interval, where on= names the end.",
-                in_file='Write an equation of integrals only: equation = "integral(u^2) = 1".',
-            )
+    if any(_varies(e, space | set(back)) for e in (rest, *slopes.values())):
+        raise ProblemError(
+            label,
+            expected="a sum of integrals times constants, and a constant",
+            got=str(residual),
+            remedy="Write an equation of integrals only, such as integral(u**2) = 1. Powers and products "
+            "of integrals are not supported; values of unknowns beside integrals only on an "
+            "interval, where on= names the end.",
+            in_file='Write an equation of integrals only: equation = "integral(u^2) = 1".',
+        )
     by_place: dict[Any, list[Any]] = {}
     for term, slope in slopes.items():
         by_place.setdefault(term.args[1], []).append(slope * term.expression)
     out: list[tuple[Form, IntegralRegion]] = []
     for place, terms in by_place.items():
-        if sp.Add(*terms).has(integral):
-            raise ProblemError(
-                label,
-                expected="one integral",
-                got="an integral of an integral",
-                remedy="Rewrite it without the inner one.",
-            )
-        extent = integration_domain(
-            on if place.place is None else place.place, domain, label, place.place is None
-        )
-        form = symbols.equation_form(sp.Add(*terms), label)
-        if form.needs_normal and not extent.has_normal:
-            raise ProblemError(
-                f"{label}: over",
-                expected="a boundary, where the normal is defined",
-                got="dn(…) in an integral over an area",
-                remedy="Write integral(dn(u), over=shape.boundary), or over=sympy.Eq(x, 0).",
-                in_file='Name the part of the boundary with on = "x = 0".',
-            )
+        form, extent = _integral_term(sp.Add(*terms), place.place, on, domain, symbols, label)
         out.append((form, IntegralRegion(extent, bool(out))))
     if rest != 0:
         out.append((symbols.equation_form(rest, label), IntegralRegion(ConstantTerm(), True)))
     return out
+
+
+def _integral_term(
+    integrand: Any, place: Any, on: Any, domain: Domain, symbols: SymbolTable, label: str
+) -> tuple[Form, Any]:
+    """Return the form of an integrand and its range: ``place``, or ``on`` if that is None."""
+    if integrand.has(integral):
+        raise ProblemError(
+            label,
+            expected="one integral",
+            got="an integral of an integral",
+            remedy="Rewrite it without the inner one.",
+        )
+    extent = integration_domain(on if place is None else place, domain, label, place is None)
+    form = symbols.equation_form(integrand, label)
+    if form.needs_normal and not extent.has_normal:
+        raise ProblemError(
+            f"{label}: over",
+            expected="a boundary, where the normal is defined",
+            got="dn(…) in an integral over an area",
+            remedy="Write integral(dn(u), over=shape.boundary), or over=sympy.Eq(x, 0).",
+            in_file='Name the part of the boundary with on = "x = 0".',
+        )
+    return form, extent
 
 
 def integration_domain(over: Any, domain: Domain, label: str, as_on: bool = False) -> IntegrationDomain:

@@ -141,7 +141,12 @@ def is_known(application: Any) -> bool:
     """Return whether an applied function has an implementation, of pibls or of SymPy."""
     if not isinstance(application, AppliedUndef):
         return False
-    return hasattr(application.func, "implementation") or hasattr(application.func, "_imp_")
+    return _implementation(application) is not None or hasattr(application.func, "_imp_")
+
+
+def _implementation(application: Any) -> Implementation | None:
+    """Return the implementation of an applied function of pibls."""
+    return application.func.implementation if isinstance(application.func, KnownFunction) else None
 
 
 def is_shape_indicator(application: Any) -> bool:
@@ -169,7 +174,7 @@ def is_same_indicator(a: Any, b: Any) -> bool:
 
 def implementation(application: Any) -> PointFunction:
     """Return the Python function behind k(x, y)."""
-    made: Implementation | None = getattr(application.func, "implementation", None)
+    made = _implementation(application)
     function: PointFunction = application.func._imp_ if made is None else made.function
     return function
 
@@ -181,7 +186,7 @@ def with_function_values(
     e = e.subs(place)
     values = {}
     for term in e.atoms(AppliedUndef):
-        made: Implementation | None = getattr(term.func, "implementation", None)
+        made = _implementation(term)
         if made is None or not all(a.is_number for a in term.args):
             continue
         here = dict(place) | dict(zip(made.coordinates, map(float, term.args), strict=True))
@@ -194,7 +199,7 @@ def with_function_values(
 
 def declared_breaks(application: Any) -> tuple[tuple[int, float], ...]:
     """Return (argument, level) of the declared discontinuities of k(x, y)."""
-    made: Implementation | None = getattr(application.func, "implementation", None)
+    made = _implementation(application)
     return () if made is None else made.breaks
 
 

@@ -37,9 +37,10 @@ class LinearSplit:
     rest: Any
 
 
-def split_linear(expression: Any, derivatives: Collection[Any], name: str) -> LinearSplit:
-    """Return the linear part, the rest and its partials of an expression in the symbols of derivatives."""
-    known = set(derivatives)
+def _sorted_terms(
+    expression: Any, known: set[Any]
+) -> tuple[dict[Any, list[Any]], list[Any], list[tuple[Any, set[Any]]]]:
+    """Return the factors of the terms linear in one symbol, the terms without symbols, and the others."""
     easy: dict[Any, list[Any]] = {}
     free, hard = [], []
     for term in sp.Add.make_args(expression):
@@ -51,6 +52,13 @@ def split_linear(expression: Any, derivatives: Collection[Any], name: str) -> Li
             hard.append((term, inside))
         else:
             easy.setdefault(next(iter(inside)), []).append(factor)
+    return easy, free, hard
+
+
+def split_linear(expression: Any, derivatives: Collection[Any], name: str) -> LinearSplit:
+    """Return the linear part, the rest and its partials of an expression in the symbols of derivatives."""
+    known = set(derivatives)
+    easy, free, hard = _sorted_terms(expression, known)
     plain = {s: sp.Add(*easy.get(s, ())) for s in derivatives}
     nonlinear = {
         s: sp.Add(*(_partial(term, s, name) for term, inside in hard if s in inside))
@@ -59,11 +67,8 @@ def split_linear(expression: Any, derivatives: Collection[Any], name: str) -> Li
     }
     rest = sp.Add(*(term for term, _ in hard))
     kinked = _kinked_symbols(rest)
-    settled = {}
-    for s, partial in nonlinear.items():
-        coefficient = None if s in kinked else _without_derivatives(partial, known)
-        if coefficient is not None:
-            settled[s] = coefficient
+    constant = {s: _without_derivatives(p, known) for s, p in nonlinear.items() if s not in kinked}
+    settled = {s: coefficient for s, coefficient in constant.items() if coefficient is not None}
     if settled:
         rest = _without(rest, settled)
         nonlinear = {s: _partial(rest, s, name) for s in nonlinear if s not in settled}

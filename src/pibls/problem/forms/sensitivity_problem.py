@@ -30,7 +30,7 @@ Solved = Callable[[Any], PointFunction]
 def sensitivity_problem(problem: Problem, parameter: Any, solved: Solved) -> Problem:
     """Return the problem for ∂u/∂k at a solution."""
     _refuse_moving_jumps(problem, parameter)
-    work = _Linearisation(problem, parameter, solved)
+    work = _Linearization(problem, parameter, solved)
     equations = [work.of(residual_of(e, "equations")) for e in problem.equations]
     if any(len(delta.args) > 1 for e in equations for delta in e.atoms(sp.DiracDelta)):
         raise ProblemError(
@@ -71,7 +71,7 @@ def _refuse_moving_jumps(problem: Problem, parameter: Any) -> None:
                     )
 
 
-class _Linearisation:
+class _Linearization:
     def __init__(self, problem: Problem, parameter: Any, solved: Solved) -> None:
         self._parameter = parameter
         self._coordinates = problem.coordinates

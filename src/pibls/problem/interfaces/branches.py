@@ -37,13 +37,18 @@ def branch_at(e: Any, value: Value) -> Any:
     if isinstance(e, (sp.Abs, sp.sign, sp.Heaviside)):
         g = value(e.args[0])
         if g is not None:
-            if isinstance(e, sp.Heaviside):
-                return sp.Integer(1 if g > 0 else 0)
-            if isinstance(e, sp.sign):
-                return sp.Integer(1 if g > 0 else -1)
-            inner = branch_at(e.args[0], value)
-            return inner if g > 0 else -inner
+            return _signed_branch(e, g > 0, value)
     return e.func(*(branch_at(a, value) for a in e.args))
+
+
+def _signed_branch(e: Any, is_positive: bool, value: Value) -> Any:
+    """Return the branch of abs, sign or Heaviside of a positive or negative argument."""
+    if isinstance(e, sp.Heaviside):
+        return sp.Integer(1 if is_positive else 0)
+    if isinstance(e, sp.sign):
+        return sp.Integer(1 if is_positive else -1)
+    inner = branch_at(e.args[0], value)
+    return inner if is_positive else -inner
 
 
 def _first(pair: tuple[Any, Any]) -> Any:
@@ -71,10 +76,11 @@ def _decided(condition: Any, value: Value) -> bool | None:
         g = value(condition.lhs - condition.rhs)
         return None if g is None else _TRUE[condition.rel_op](g)
     parts = [_decided(a, value) for a in condition.args]
-    if isinstance(condition, sp.And):
-        return False if False in parts else (None if None in parts else True)
-    if isinstance(condition, sp.Or):
-        return True if True in parts else (None if None in parts else False)
+    if isinstance(condition, (sp.And, sp.Or)):
+        dominant = isinstance(condition, sp.Or)  # the value of one part that decides all
+        if dominant in parts:
+            return dominant
+        return None if None in parts else not dominant
     if isinstance(condition, sp.Not):
         return None if parts[0] is None else not parts[0]
     return None

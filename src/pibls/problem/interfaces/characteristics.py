@@ -21,13 +21,13 @@ from pibls.geometry import faces_of, space_of, time_of
 from pibls.geometry.protocol import is_box
 from pibls.geometry.subdomains.tiling import Point, Tiling
 from pibls.problem.forms.form import Form, PartialDerivative
-from pibls.problem.interfaces.corner_compatibility import InitialCompatibility, Rates
 from pibls.problem.interfaces.discontinuities import (
     SwitchContext,
     discontinuities_of,
     has_jump,
     points_on_both_sides,
 )
+from pibls.problem.interfaces.initial_compatibility import InitialCompatibility, Rates
 from pibls.problem.interfaces.interface_conditions import highest_orders, normal_derivative
 from pibls.problem.problem import Problem
 from pibls.problem.statement import Statement
@@ -127,60 +127,57 @@ class _HyperbolicEvolution:
 
     @classmethod
     def of(cls, problem: Problem) -> _HyperbolicEvolution | None:
-        domain, statements = problem.domain, problem.statements
-        if time_of(domain) is None or len(domain.coordinates) != 2 or not is_box(space_of(domain)):
+        if not _is_linear_on_interval(problem):
             return None
-        if not problem.is_linear or any(s.form.data or s.region.is_integral for s in statements):
-            return None
-        inside = [s.form for s in statements if s.region.is_interior]
-        n, context = len(problem.unknowns), problem.switch_context()
-        orders = highest_orders(inside, n)
-        if len(inside) != n or not set(orders) <= {1, 2} or any(f.switches or f.deltas for f in inside):
-            return None
-        principal = _principal(inside, orders, context)
+        inside = [s.form for s in problem.statements if s.region.is_interior]
+        context = problem.switch_context()
+        principal = _principal(inside, len(problem.unknowns), context)
         speeds = None if principal is None else principal.speeds()
         if principal is None or speeds is None:
             return None
-        rest = [s for s in statements if not s.region.is_interior]
+        rest = [s for s in problem.statements if not s.region.is_interior]
         start = float(context.box[1, 0])
         initial = [s for s in rest if s.region.plane() == (1, start) and s.region.is_whole_slice]
         given = _initial_values(initial, context)
-        if set(given) != {(k, j) for k, order in enumerate(orders) for j in range(order)}:
+        if set(given) != {(k, j) for k, order in enumerate(principal.orders) for j in range(order)}:
             return None
         sides = [s for s in rest if s not in initial]
-        periodic = [s.region.periodic_axis == 0 for s in sides]
-        if any(periodic) and not all(periodic):
+        ends = _end_statements(sides, problem, context.box[0])
+        if ends is None:
             return None
-        ends = tuple(tuple(s for s in sides if _holds_at(s, problem, x)) for x in context.box[0])
-        if not all(periodic) and {id(s) for s in sides} != {id(s) for end in ends for s in end}:
-            return None
-        is_periodic = bool(periodic) and all(periodic)
+        is_periodic = bool(sides) and _is_periodic(sides[0])
+        compatibility = InitialCompatibility(context, inside, principal.orders, given)
         return cls(
-            problem, context, principal, tuple(speeds), InitialCompatibility(context, inside, orders, given),
-            tuple(initial), ((), ()) if is_periodic else (ends[0], ends[1]), is_periodic,
-        )  # fmt: skip
+            problem, context, principal, tuple(speeds), compatibility, tuple(initial), ends, is_periodic
+        )
 
     def singular_starts(self) -> list[Point] | None:
         """Return the scaled points where kinks start; None if given values jump and must not."""
-        sizes, out = np.ptp(self.context.box, axis=1), list[Point]()
+        out = list[Point]()
         for axis, x, some in ((0, 0.0, self.initial), (1, 0.0, self.ends[0]), (1, 1.0, self.ends[1])):
             for s in some:
-                found = discontinuities_of(s.form, self.context)
-                if found.curved or any(p.axis != axis for p in found.planes) or self._has_forbidden_jump(s):
+                shares = self._kinks_along(s, axis)
+                if shares is None:
                     return None
-                for level in (
-                    p.level
-                    for p in found.planes
-                    if self.compatibility.has_branch_change(s.form, axis, p.level)
-                ):
-                    share = (level - self.context.box[axis, 0]) / sizes[axis]
-                    out.append((x, float(share)) if axis else (float(share), 0.0))
+                out += [(x, share) if axis else (share, 0.0) for share in shares]
         corners = self._incompatible_ends(_NEGLIGIBLE_ORDER if out else _MAX_KINK_ORDER)
         if any(m < self._min_jump_order for _, m in corners):
             return None
         if corners and not out:
             corners = self._incompatible_ends(_NEGLIGIBLE_ORDER)
         return [*out, *((x, 0.0) for x, _ in corners)]
+
+    def _kinks_along(self, s: Statement, axis: int) -> list[float] | None:
+        """Return the scaled coordinates of the kinks of given values; None if these jump and must not."""
+        found = discontinuities_of(s.form, self.context)
+        if found.curved or any(p.axis != axis for p in found.planes) or self._has_forbidden_jump(s):
+            return None
+        low, size = self.context.box[axis, 0], np.ptp(self.context.box[axis])
+        return [
+            float((p.level - low) / size)
+            for p in found.planes
+            if self.compatibility.has_branch_change(s.form, axis, p.level)
+        ]
 
     def _incompatible_ends(self, most: int) -> list[tuple[float, int]]:
         """Return the ends, 0 or 1, with incompatible initial data, and the order of the first jump."""
@@ -233,26 +230,13 @@ class _HyperbolicEvolution:
     def edge_conditions(self, tiling: Tiling) -> Iterator[tuple[tuple[int, int], Any, tuple[Form, ...]]]:
         """Yield each pair of polygons, its edge and the conditions on it."""
         variables, n = self.problem.symbol_table().variables, len(self.problem.unknowns)
-        names = [str(u.func) for u in self.problem.unknowns]
         sizes = np.ptp(self.context.box, axis=1)
-        for chord, pair, face in tiling.interfaces():
-            speed = float(chord.direction[0] / chord.direction[1])
+        for cut_line, pair, face in tiling.interfaces():
+            speed = float(cut_line.direction[0] / cut_line.direction[1])
             nearest = self.speeds[int(np.abs(np.array(self.speeds) - speed).argmin())]
             normal = [sp.Float(1.0 / sizes[0]), sp.Float(-nearest / sizes[1])]
-            across = [
-                (f"{names[k]} across a characteristic", [(k, j, 1.0)])
-                for k, order in enumerate(self.principal.orders)
-                for j in range(order - 1)
-            ]
-            across += [
-                (
-                    "non-propagating part across a characteristic",
-                    [(k, self.principal.orders[k] - 1, w) for k, w in enumerate(row)],
-                )
-                for row in self.principal.continuity_rows(nearest).tolist()
-            ]
             out = []
-            for name, terms in across:
+            for name, terms in self._continuous_combinations(nearest):
                 linear = [
                     (PartialDerivative(p * n + k, beta), sp.Float(sign * weight) * factor)
                     for k, j, weight in terms
@@ -262,11 +246,51 @@ class _HyperbolicEvolution:
                 out.append(Form(name, variables, tuple(linear), (), sp.Integer(0)))
             yield pair, face, tuple(out)
 
+    def _continuous_combinations(self, speed: float) -> list[tuple[str, list[tuple[int, int, float]]]]:
+        """Return the continuous Σ w ∂ᵥʲ u_k across a characteristic: a name and the (k, j, w) of each."""
+        orders = self.principal.orders
+        values = [
+            (f"{self.problem.unknowns[k].func} across a characteristic", [(k, j, 1.0)])
+            for k, order in enumerate(orders)
+            for j in range(order - 1)
+        ]
+        rest = [
+            (
+                "non-propagating part across a characteristic",
+                [(k, orders[k] - 1, w) for k, w in enumerate(row)],
+            )
+            for row in self.principal.continuity_rows(speed).tolist()
+        ]
+        return [*values, *rest]
 
-def _principal(
-    forms: Sequence[Form], orders: Sequence[int], context: SwitchContext
-) -> PrincipalSymbol | None:
-    """Return the principal part; None if it is not constant."""
+
+def _is_linear_on_interval(problem: Problem) -> bool:
+    """Return whether a problem is a linear evolution on an interval, without data functions or integrals."""
+    domain = problem.domain
+    if time_of(domain) is None or len(domain.coordinates) != 2 or not is_box(space_of(domain)):
+        return False
+    return problem.is_linear and not any(s.form.data or s.region.is_integral for s in problem.statements)
+
+
+def _is_periodic(s: Statement) -> bool:
+    return s.region.periodic_axis == 0
+
+
+def _end_statements(
+    sides: Sequence[Statement], problem: Problem, interval: Array
+) -> tuple[tuple[Statement, ...], tuple[Statement, ...]] | None:
+    """Return the conditions at the two ends, none if periodic; None if some hold elsewhere as well."""
+    if any(map(_is_periodic, sides)):
+        return ((), ()) if all(map(_is_periodic, sides)) else None
+    left, right = (tuple(s for s in sides if _holds_at(s, problem, x)) for x in interval)
+    return (left, right) if {id(s) for s in sides} == {id(s) for s in (*left, *right)} else None
+
+
+def _principal(forms: Sequence[Form], unknowns: int, context: SwitchContext) -> PrincipalSymbol | None:
+    """Return the principal part; None if it is not constant or not of first or second order."""
+    orders = highest_orders(forms, unknowns)
+    if len(forms) != unknowns or not set(orders) <= {1, 2} or any(f.switches or f.deltas for f in forms):
+        return None
     sizes, terms = np.ptp(context.box, axis=1), []
     for i, form in enumerate(forms):
         for derivative, a in form.linear:

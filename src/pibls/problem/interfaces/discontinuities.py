@@ -132,34 +132,33 @@ def discontinuities_of(form: Form, context: SwitchContext) -> Discontinuities:
         tuple(Plane(axis, level, coefficient_jumps=False) for axis, level in _declared_planes(form, context))
     )
     for switch in form.switches:
-        axes, g = switch_axes(switch, context), context.with_parameters(switch.expression)
-        flux_forms = [f.form for f in form.fluxes if f.axis in axes]
-        sides = points_on_both_sides(switch, context)
-        if switch.is_singular:
-            every = [
-                *coefficient_expressions(form),
-                *(e for f in flux_forms for e in coefficient_expressions(f)),
-            ]
-            if sides is None or not has_jump(every, sides, context, bounded=True):
-                continue
-        flux = sides is not None and any(
-            has_jump(coefficient_expressions(f), sides, context) for f in flux_forms
-        )
-        if len(axes) == 1:
-            levels = switch_levels(g, switch.at_integers, axes[0], context)
-            if len(levels) > _MAX_PLANES:
-                raise ProblemError(
-                    form.name,
-                    expected=f"at most {_MAX_PLANES} planes inside the domain where it is not smooth",
-                    got=f"{context.in_user_symbols(switch.expression)}, which has more of them",
-                    remedy="Replace a rapid oscillation by its mean value, or use a smaller domain.",
-                )
-            found |= Discontinuities(tuple(Plane(axes[0], x, flux) for x in levels))
-        elif sides is not None:
-            found |= Discontinuities(
-                curved=(CurvedInterface(context.in_user_symbols(switch.expression), flux),)
-            )
+        found |= _switch_discontinuities(switch, form, context)
     return found
+
+
+def _switch_discontinuities(switch: Switch, form: Form, context: SwitchContext) -> Discontinuities:
+    """Return the planes or the surface on which one switching function of a statement is zero."""
+    axes, g = switch_axes(switch, context), context.with_parameters(switch.expression)
+    fluxes = [coefficient_expressions(f.form) for f in form.fluxes if f.axis in axes]
+    sides = points_on_both_sides(switch, context)
+    if switch.is_singular:
+        every = [*coefficient_expressions(form), *(e for expressions in fluxes for e in expressions)]
+        if sides is None or not has_jump(every, sides, context, bounded=True):
+            return Discontinuities()
+    flux = sides is not None and any(has_jump(expressions, sides, context) for expressions in fluxes)
+    if len(axes) == 1:
+        levels = switch_levels(g, switch.at_integers, axes[0], context)
+        if len(levels) > _MAX_PLANES:
+            raise ProblemError(
+                form.name,
+                expected=f"at most {_MAX_PLANES} planes inside the domain where it is not smooth",
+                got=f"{context.in_user_symbols(switch.expression)}, which has more of them",
+                remedy="Replace a rapid oscillation by its mean value, or use a smaller domain.",
+            )
+        return Discontinuities(tuple(Plane(axes[0], x, flux) for x in levels))
+    if sides is None:
+        return Discontinuities()
+    return Discontinuities(curved=(CurvedInterface(context.in_user_symbols(switch.expression), flux),))
 
 
 def _declared_planes(form: Form, context: SwitchContext) -> Iterator[tuple[int, float]]:

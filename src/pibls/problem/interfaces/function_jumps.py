@@ -49,46 +49,60 @@ def find_function_jumps(
     data_function: DataFunction, region: Region, domain: Domain, name: str
 ) -> FunctionJumps | None:
     """Return jumps and kinks of a function of the statement ``name``; None if smooth or not sampled."""
-    axes = set(data_function.arguments)
-    timed = time_of(domain) is not None and len(domain.coordinates) - 1 in axes
-    axis = next(iter(axes)) if len(axes) == 1 else len(domain.coordinates) - 1
-    plane = region.plane()
-    on_axis = (plane is not None and plane[0] == axis) or (
-        len(domain.coordinates) == 1 and not region.is_interior
-    )
-    named = any(i == axis for i, _ in data_function.breaks)
-    if named or on_axis or region.sites != 1 or not (timed or len(axes) == 1):
+    axis = _sampled_axis(data_function, region, domain)
+    if axis is None:
         return None
     data_function = replace(data_function, domain=domain)
-    low, high = box_of(domain)[axis]
     places = (
         np.mean(box_of(domain), axis=1)[None]
-        if len(axes) == 1
+        if len(set(data_function.arguments)) == 1
         else _space_points(data_function, region, domain, name)
     )
-
-    def jumps_at(place: Array) -> Jumps:
-        def f(t: Array) -> Array:
-            X = np.repeat(place[None], len(t), axis=0)
-            X[:, axis] = t
-            return call_at_points(data_function, X, name)
-
-        return find_jumps(f, float(low), float(high))
-
-    found = [jumps_at(place) for place in places]
-    apart = margin = _MIN_DISTANCE * (high - low)
-    if len(domain.coordinates) == 1:
-        ulp = float(np.spacing(max(abs(low), abs(high))))
-        margin = max(_MIN_END_DISTANCE * (high - low), _END_ULPS * ulp)
-    # Jumps at the ends are removed first: one slightly inside is different.
-    inner = _common_jumps([j.between(low + margin, high - margin) for j in found], apart)
-    if len(inner) > _MAX_SPACE_PLANES and len(domain.coordinates) > 1 and not timed:
-        inner = []
+    found = [_jumps_along(data_function, place, axis, domain, name) for place in places]
+    inner = _inner_jumps(found, axis, domain)
     jumps, kinks = (tuple(x for x, h in inner if (h > 0.0) == steep) for steep in (True, False))
     unlocated = max(j.unlocated for j in found)
     if not (jumps or kinks or unlocated):
         return None
     return FunctionJumps(data_function.name, axis, jumps, kinks, unlocated)
+
+
+def _sampled_axis(data_function: DataFunction, region: Region, domain: Domain) -> int | None:
+    """Return the axis along which a function is sampled: its only one, or time; None if it is not sampled."""
+    axes, last = set(data_function.arguments), len(domain.coordinates) - 1
+    if len(axes) != 1 and not (time_of(domain) is not None and last in axes):
+        return None
+    axis = next(iter(axes)) if len(axes) == 1 else last
+    plane = region.plane()
+    is_fixed = (plane is not None and plane[0] == axis) or (last == 0 and not region.is_interior)
+    is_declared = any(i == axis for i, _ in data_function.breaks)
+    return None if is_declared or is_fixed or region.sites != 1 else axis
+
+
+def _jumps_along(data_function: DataFunction, place: Array, axis: int, domain: Domain, name: str) -> Jumps:
+    """Return the jumps of a function along an axis through a point."""
+
+    def f(t: Array) -> Array:
+        X = np.repeat(place[None], len(t), axis=0)
+        X[:, axis] = t
+        return call_at_points(data_function, X, name)
+
+    low, high = box_of(domain)[axis]
+    return find_jumps(f, float(low), float(high))
+
+
+def _inner_jumps(found: list[Jumps], axis: int, domain: Domain) -> list[tuple[float, float]]:
+    """Return (level, height) of the jumps inside the domain; none if there are too many planes in space."""
+    low, high = box_of(domain)[axis]
+    is_interval = len(domain.coordinates) == 1
+    apart = margin = _MIN_DISTANCE * (high - low)
+    if is_interval:
+        ulp = float(np.spacing(max(abs(low), abs(high))))
+        margin = max(_MIN_END_DISTANCE * (high - low), _END_ULPS * ulp)
+    # Jumps at the ends are removed first: one slightly inside is different.
+    inner = _common_jumps([j.between(low + margin, high - margin) for j in found], apart)
+    is_time = time_of(domain) is not None and axis == len(domain.coordinates) - 1
+    return [] if len(inner) > _MAX_SPACE_PLANES and not (is_interval or is_time) else inner
 
 
 def _space_points(data_function: DataFunction, region: Region, domain: Domain, name: str) -> Array:

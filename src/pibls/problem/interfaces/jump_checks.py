@@ -7,6 +7,7 @@ not imply that k u' is continuous. In k u' with u of first order, u is continuou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pibls.errors import ProblemError
 from pibls.problem.forms.form import Form, PartialDerivative
@@ -16,6 +17,7 @@ from pibls.problem.interfaces.discontinuities import (
     points_on_both_sides,
     switch_axes,
 )
+from pibls.problem.interfaces.switches import Switch
 
 
 def check_jumps(forms: Sequence[Form], context: SwitchContext) -> None:
@@ -36,19 +38,36 @@ def check_jumps(forms: Sequence[Form], context: SwitchContext) -> None:
                 for derivative, a in part.linearization
                 if any(_is_highest(derivative, i, order, total) for i in axes)
             ]
-            sides = points_on_both_sides(switch, context) if highest else None
-            for derivative, a in highest:
-                if total[derivative.unknown] == 1 and not _is_transport(derivative, form, context):
-                    continue  # a u' with u of first order: u is continuous, and the product is defined
-                if sides is not None and has_jump([a], sides, context, bounded=switch.is_singular):
-                    g = context.in_user_symbols(switch.expression)
-                    term = context.symbols.sympy_derivative(derivative)
-                    raise ProblemError(
-                        form.name,
-                        expected=f"a coefficient of {term} that does not jump",
-                        got=f"one that jumps where {g} {'is an integer' if switch.at_integers else '= 0'}",
-                        remedy=_TRANSPORT_REMEDY if total[derivative.unknown] == 1 else _FLUX_FORM_REMEDY,
-                    )
+            # In a u' with u of first order, u is continuous and the product is defined.
+            checked = [
+                (derivative, a)
+                for derivative, a in highest
+                if total[derivative.unknown] != 1 or _is_transport(derivative, form, context)
+            ]
+            _check_switch(switch, checked, form.name, total, context)
+
+
+def _check_switch(
+    switch: Switch,
+    terms: Sequence[tuple[PartialDerivative, Any]],
+    name: str,
+    total: Mapping[int, int],
+    context: SwitchContext,
+) -> None:
+    """Raise a ProblemError if the coefficient of one of the derivatives jumps at a switch."""
+    sides = points_on_both_sides(switch, context) if terms else None
+    if sides is None:
+        return
+    for derivative, a in terms:
+        if has_jump([a], sides, context, bounded=switch.is_singular):
+            g = context.in_user_symbols(switch.expression)
+            term = context.symbols.sympy_derivative(derivative)
+            raise ProblemError(
+                name,
+                expected=f"a coefficient of {term} that does not jump",
+                got=f"one that jumps where {g} {'is an integer' if switch.at_integers else '= 0'}",
+                remedy=_TRANSPORT_REMEDY if total[derivative.unknown] == 1 else _FLUX_FORM_REMEDY,
+            )
 
 
 _FLUX_FORM_REMEDY = (

@@ -1,7 +1,8 @@
-"""Switching functions g(x), whose zeros are the jumps, kinks and point sources of an expression.
+"""Switching functions g(x), whose zeros are jumps, kinks, poles or branch points; separation of Dirac deltas.
 
-`Piecewise`, `Heaviside`, `sign`, `Abs`, `Max`, `Min`, `floor` … change their branch where a function g of the
-coordinates vanishes (or, for `floor` and similar functions, is an integer).
+`Piecewise`, `Heaviside`, `sign`, `Abs`, `Max`, `Min`, `floor` … change their branch where a function g of
+the coordinates vanishes (or, for `floor` and similar functions, is an integer). `delta_sources` splits the
+Dirac deltas, on planes, lines or points, off an expression.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def singular_arguments(expression: Any) -> list[Any]:
 Planes = tuple[tuple[int, Any], ...]
 
 
-def point_sources(
+def delta_sources(
     expression: Any, coordinates: tuple[Any, ...], called: tuple[Any, ...], name: str
 ) -> tuple[Any, dict[Planes, Any]]:
     """Return r without its delta sources, and their strengths by the planes on which they lie.

@@ -145,3 +145,8 @@ def sample_by_rejection(
         if wanted >= most or (in_box and not count and wanted > n):
             return np.asarray(X[kept])
         wanted = min(max(2 * wanted, int(1.1 * n * wanted / max(count, 1)) if count else 0), most)
+
+
+def is_points(given: object) -> bool:
+    """Whether an argument gives numbers of points."""
+    return isinstance(given, Points)

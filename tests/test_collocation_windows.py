@@ -1,0 +1,276 @@
+"""Time windows of evolutions: accepted on one side of each threshold, rejected on the other."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pibls.adaptive.evolutions import collocation_solver as collocation_solver
+from pibls.adaptive.evolutions import nonsmooth as nonsmooth
+from pibls.adaptive.evolutions.collocation import CollocationStepper
+from pibls.adaptive.evolutions.collocation_solver import CollocationSolver
+from pibls.adaptive.evolutions.initial_state import InitialData
+from pibls.adaptive.evolutions.newton_convergence import NewtonConvergence
+from pibls.adaptive.evolutions.nonsmooth import NonsmoothStepper
+from pibls.adaptive.evolutions.time_stepping import (
+    TimeInterval,
+    WindowFailedError,
+)
+from pibls.nonlinear.radau_stages import radau_stages
+from tests.evolution_helpers import collocation_operator, collocation_stepper
+
+# -- one window --
+
+
+def attempted_windows(
+    monkeypatch: pytest.MonkeyPatch,
+    name: str = "rod",
+    *,
+    t: float = 0.0,
+    space_tail: float = 0.0,
+    windows: int = 0,
+) -> tuple[list[float], Any]:
+    """Return the attempted lengths if the spectral tail in time is never small enough, and the result."""
+    stepper, lengths = collocation_stepper(name), []
+    state = stepper._first_state()
+    n = len(state.resolution.tree)
+
+    def solved(self: Any, state: Any, past: Any, t: float, stop: float) -> Any:
+        lengths.append(stop - t)
+        return None, state.rates
+
+    monkeypatch.setattr(CollocationStepper, "_solve", solved)
+    axes = len(state.resolution.sizes)
+    monkeypatch.setattr(
+        CollocationStepper, "_spectral_tails", lambda *_: (1e-6, np.full((n, axes), space_tail), np.ones(1))
+    )
+    monkeypatch.setattr(CollocationStepper, "_residual", lambda *_: np.zeros(n))
+    monkeypatch.setattr(CollocationStepper, "_accept", lambda self, solved, *_: ("accepted", None, 0.0))
+    monkeypatch.setattr(InitialData, "incompatibility", lambda *_: 0.0)
+    monkeypatch.setattr(CollocationStepper, "_has_undamped_short_waves", lambda *_: False)
+    if t:
+        stepper.layers[0.0] = t
+        stepper._done = [SimpleNamespace(start=t)] * windows
+    return lengths, stepper._next_window((state, None if not t else object()), t, 0.02)
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [("rod", 1e-13, 1e-9), ("plate", 1e-9, 1e-5)])
+def test_hard_initial_data_are_treated_as_incompatible(
+    name: str, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths, _ = attempted_windows(monkeypatch, name)
+    jump = next(i for i, (a, b) in enumerate(pairwise(lengths)) if b < 1e-2 * a)
+    assert 4 <= jump <= 12
+    assert least < lengths[jump + 1] < most
+
+
+@pytest.mark.parametrize(
+    ("name", "layer_age", "accepted"),
+    [("rod", 5e-5, True), ("rod", 5e-3, False), ("plate", 0.05, True), ("plate", 0.3, False)],
+)
+def test_unresolved_tail_is_accepted_only_in_the_initial_layer(
+    name: str, layer_age: float, accepted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths, result = attempted_windows(monkeypatch, name, t=layer_age, windows=5)
+    assert (result[0] == "accepted") is accepted
+    if name == "rod":
+        # Shorter windows are not attempted in the layer.
+        assert 0.1 * layer_age < lengths[-1] < 0.4 * layer_age
+
+
+@pytest.mark.parametrize(("name", "undamped"), [("string", True), ("weakly damped", True), ("damped", False)])
+def test_detection_of_undamped_short_waves(name: str, undamped: bool) -> None:
+    stepper = collocation_stepper(name)
+    assert stepper._has_undamped_short_waves(stepper._first_state()) is undamped
+
+
+@pytest.mark.parametrize(("time_tail", "length"), [(1e-9, 0.02), (1e-4, 0.02), (1e-1, 0.0083)])
+def test_window_length_of_nonsmooth_solutions(
+    time_tail: float, length: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepper: Any = NonsmoothStepper(collocation_operator("string"), 20, 10, 1e-9)
+    start, _ = stepper._begin()
+    assert 12 <= len(start.state.resolution.tree) <= 40
+    monkeypatch.setattr(
+        nonsmooth, "window_spectral_tails", lambda *_: (time_tail, np.array([1e-2]), np.ones(1))
+    )
+    new = SimpleNamespace(resolution=None, series=None)
+    solver = SimpleNamespace(window=lambda _: None)
+    stub: Any = SimpleNamespace(
+        state=start.state, solver=solver, after=lambda *_: None, solve_window=lambda *_: (None, None, new)
+    )
+    stops: list[float] = []
+
+    def window_end(self: TimeInterval, t: float, h: float) -> float:
+        stops.append(h)
+        return t + h
+
+    monkeypatch.setattr(TimeInterval, "window_end", window_end)
+    stepper._next_window(stub, 0.0, 0.02)
+    assert 0.6 * length < stops[-1] < 1.6 * length
+    assert 1e-4 < stepper._tail_level < 1e-3
+
+
+def test_new_jacobian_for_slow_convergence() -> None:
+    for ratio, expected in ((0.2, False), (0.8, True)):
+        convergence = NewtonConvergence()
+        convergence.record_step(1.0)
+        convergence.record_step(ratio)
+        assert convergence.needs_new_jacobian(False) is expected
+
+
+def solve_with_shrinking_steps(
+    ratio: float,
+    columns: int,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_preconditioner: bool = False,
+    highest: int = 1,
+) -> tuple[CollocationSolver, list[str], bool]:
+    """Run Newton's method with steps that shrink by a ratio, with averaged coefficients."""
+    solver: Any = CollocationSolver(collocation_operator("rod"), radau_stages(4), 1e-9)
+    calls: list[str] = []
+    system_at_times = SimpleNamespace(residual=lambda _: np.zeros(1), has_coefficients=lambda _: False)
+    stub = SimpleNamespace(is_linear=False, time_order=highest, columns=columns, at=lambda _: system_at_times)
+    factors = SimpleNamespace(is_exact=False, weights=None, is_preconditioner=is_preconditioner)
+
+    def factored(self: CollocationSolver, *_: Any) -> Any:
+        calls.append("factored")
+        return factors
+
+    def change(self: CollocationSolver, *_: Any) -> Any:
+        calls.append("step")
+        return np.full((1, 1, 3, 4), ratio ** calls.count("step")), None
+
+    monkeypatch.setattr(CollocationSolver, "_factored", factored)
+    monkeypatch.setattr(CollocationSolver, "_change", change)
+    state = SimpleNamespace(rates=np.zeros((highest, 1, 1, 3)), resolution=None)
+    try:
+        solver.solve(stub, state, None, 0.0, 0.1, np.ones(1))
+        converged = True
+    except WindowFailedError:
+        converged = False
+    return solver, calls, converged
+
+
+def test_newton_steps_with_averaged_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, calls, converged = solve_with_shrinking_steps(0.48, 100, monkeypatch)
+    assert not converged
+    assert 20 <= calls.count("step") <= 60
+    assert calls.count("factored") == 1
+    _, _, converged = solve_with_shrinking_steps(0.3, 100, monkeypatch)
+    assert converged
+    # Until the step is negligible compared with the tolerance of a window; Krylov steps may stop earlier.
+    for in_steps, highest, least, most in ((True, 1, 18, 23), (True, 2, 24, 28), (False, 1, 24, 28)):
+        _, calls, converged = solve_with_shrinking_steps(
+            0.3, 100, monkeypatch, is_preconditioner=in_steps, highest=highest
+        )
+        assert converged
+        assert least <= calls.count("step") <= most
+    solver, calls, _ = solve_with_shrinking_steps(0.8, 300, monkeypatch)
+    assert calls.count("factored") > 1
+    assert solver._needs_full_matrix  # the next matrices are not averaged
+    _, calls, converged = solve_with_shrinking_steps(0.8, 1000, monkeypatch)
+    assert not converged
+    assert len(calls) <= 4
+
+
+def shift_operator(n: int, *, linear: bool) -> Any:
+    """Return an operator that shifts each entry by one position."""
+    rows = SimpleNamespace(time_order=1, is_linear=linear, statements=(0,), first_rows=(0, n))
+    return SimpleNamespace(directional_derivative=lambda *_: lambda z: np.roll(z, 1), system=rows)
+
+
+@pytest.mark.parametrize(("steps", "found"), [(30, True), (200, False)])
+def test_number_of_krylov_steps_is_limited(steps: int, found: bool) -> None:
+    """A cyclic shift of n entries needs n steps."""
+    n = steps
+    solver: Any = CollocationSolver(collocation_operator("rod"), radau_stages(4), 1e-9)
+    solver.stages = SimpleNamespace(
+        from_eigenbasis=lambda z: z, to_eigenbasis=lambda R: R, time_derivatives=lambda z, *_: z
+    )
+    factors = SimpleNamespace(
+        is_preconditioner=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), krylov_groups=0
+    )
+    system_at_times = shift_operator(n, linear=True)
+    R = np.zeros(n)
+    R[0] = 1.0
+    try:
+        z, _ = solver._change(factors, system_at_times, [R], R, 1e-20)
+        assert found
+        assert np.allclose(np.roll(z, 1), R)
+    except WindowFailedError:
+        assert not found
+
+
+def test_slow_krylov_iteration_stops_early() -> None:
+    n, evaluations = 300, 0
+    solver: Any = CollocationSolver(collocation_operator("rod"), radau_stages(4), 1e-9)
+    solver.stages = SimpleNamespace(
+        from_eigenbasis=lambda z: z, to_eigenbasis=lambda R: R, time_derivatives=lambda z, *_: z
+    )
+    factors = SimpleNamespace(
+        is_preconditioner=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), krylov_groups=0
+    )
+    system_at_times = shift_operator(n, linear=True)
+
+    def scaled(z: Any) -> Any:
+        nonlocal evaluations
+        evaluations += 1
+        return z * np.linspace(1.0, 600.0, n)
+
+    system_at_times.directional_derivative = lambda *_: scaled
+    R = np.linspace(1.0, 2.0, n)
+    with suppress(WindowFailedError):
+        solver._change(factors, system_at_times, [R], R, 1e-20)
+    assert 40 <= evaluations <= 70
+
+
+@pytest.mark.parametrize(
+    ("linear", "tolerance", "relative_residual", "expected_rtol"),
+    [
+        (True, 1e-30, 0.1, 1e-11),
+        (False, 1e-30, 0.1, 1e-3),
+        (True, 1e-30, 0.5, None),  # not accurate enough
+        (True, 0.5, 0.1, math.nan),  # the right-hand side is below the tolerance
+    ],
+)
+def test_tolerance_of_krylov_steps(
+    linear: bool,
+    tolerance: float,
+    relative_residual: float,
+    expected_rtol: float | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[float] = []
+
+    def gmres(_: Any, b: Any, *, rtol: float, max_steps: int) -> Any:
+        calls.append(rtol)
+        return SimpleNamespace(z=b, relative_residual=relative_residual)
+
+    monkeypatch.setattr(collocation_solver, "gmres", gmres)
+    solver: Any = CollocationSolver(collocation_operator("rod"), radau_stages(4), 1e-9)
+    solver.stages = SimpleNamespace(
+        from_eigenbasis=lambda z: z, to_eigenbasis=lambda R: R, time_derivatives=lambda z, *_: z
+    )
+    factors = SimpleNamespace(
+        is_preconditioner=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), krylov_groups=0
+    )
+    system_at_times = shift_operator(4, linear=linear)
+    rates = [np.zeros(4)]
+    R = np.array([0.4, 0.0, 0.0, 0.0])
+    if expected_rtol is None:
+        with pytest.raises(WindowFailedError):
+            solver._change(factors, system_at_times, rates, R, tolerance)
+        return
+    solver._change(factors, system_at_times, rates, R, tolerance)
+    if math.isnan(expected_rtol):
+        assert not calls
+    else:
+        assert 0.1 * expected_rtol < calls[0] < 10 * expected_rtol
