@@ -89,7 +89,7 @@ def test_documented_coverage_agrees_with_stored_runs() -> None:
     assert within >= 0.99 * len(converged)
     page = (docs / "trust.md").read_text(encoding="utf-8")
     assert f"{covered} of {len(checked)} runs" in page
-    assert f"within 3·tol in {within} of {len(converged)}" in page
+    assert f"In {within} of {len(converged)} converged runs" in page
 
 
 @pytest.mark.parametrize("seed", range(2))

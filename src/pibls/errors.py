@@ -57,7 +57,7 @@ class MissingPackageError(PiblsError, ImportError):
 def import_optional(module: str, *, extra: str, purpose: str) -> Any:
     """Return a module of an optional package, or raise an error that names the remedy.
 
-    >>> need("math", extra="plot", purpose="pictures").floor(1.5)
+    >>> import_optional("math", extra="plot", purpose="pictures").floor(1.5)
     1
     """
     package = module.partition(".")[0]
@@ -80,7 +80,7 @@ def failure_reason(problem: Exception) -> str:
 def output_path(path: Any, argument: str) -> Path:
     """Return the path of an output file, checked before any computation.
 
-    >>> target("u.csv", "solution.to_csv(path)").name
+    >>> output_path("u.csv", "solution.to_csv(path)").name
     'u.csv'
     """
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):

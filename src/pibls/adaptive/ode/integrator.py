@@ -96,7 +96,7 @@ class _LengthSearch:
 
     length: float
     relaxation: float = 1.0
-    max_factor: float = TIME_STEPPING.max_growth
+    max_factor: float = field(default_factory=lambda: TIME_STEPPING.max_growth)
     """Largest length of the next window over this one."""
     before: tuple[float, float] | None = None
     """An earlier attempt with a clearly longer window: error over tolerance, and length."""
