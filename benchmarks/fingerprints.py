@@ -6,7 +6,8 @@
 `record` solves every problem of the lists "textbook", "fresh", "gallery" and "shapes" with its own tolerance,
 seed 0, one BLAS thread and no time limit, each in its own process, and stores a SHA-256 digest of the
 values of all unknowns at fixed random points, the error estimate as a hexadecimal float, the number of nodes
-and the status. `compare` lists the problems that differ. A refactoring must leave no difference.
+and the status. `compare` lists the problems that differ, and prints the geometric mean of the ratios of
+processor time, which is not part of a fingerprint. A refactoring must leave no difference.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -79,7 +82,9 @@ def fingerprint(of_list: str, name: str) -> dict[str, Any]:
     problem, settings = problems(of_list)[name]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        start = time.process_time()
         solution = pibls.solve(problem, seed=0, **settings)
+        seconds = time.process_time() - start
     X = np.asarray(problem.domain.interior(POINTS, np.random.default_rng(0)), dtype=float)
     digest = hashlib.sha256()
     for unknown in problem.unknowns:
@@ -90,6 +95,7 @@ def fingerprint(of_list: str, name: str) -> dict[str, Any]:
         "estimate": float(solution.error.max).hex(),
         "nodes": int(solution.nodes),
         "status": RENAMED.get(status, status),
+        "seconds": round(seconds, 4),
     }
 
 
@@ -127,8 +133,8 @@ def record(out: Path, lists: list[str], only: list[str], jobs: int) -> None:
 
 
 def shown(row: dict[str, Any]) -> dict[str, Any]:
-    """Return what is compared of a row: of a crash, not its traceback."""
-    return {key: value for key, value in row.items() if key != "why"}
+    """Return what is compared of a row: no traceback, no seconds."""
+    return {key: value for key, value in row.items() if key not in ("why", "seconds")}
 
 
 def compare(old: Path, new: Path) -> int:
@@ -141,6 +147,11 @@ def compare(old: Path, new: Path) -> int:
     for missing in sorted(set(before) ^ set(after)):
         print(f"{missing}: in one file only")
     print(f"{len(both) - len(unlike)} of {len(both)} problems are equal bit for bit")
+    timed = [name for name in both if before[name].get("seconds") and after[name].get("seconds")]
+    if timed:
+        ratios = [after[name]["seconds"] / before[name]["seconds"] for name in timed]
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"processor time, new / old: geometric mean {mean:.3f} of {len(timed)} problems")
     return len(unlike)
 
 
