@@ -52,7 +52,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("no limit of the exponent of a power", "if magnitude > MAX_EXPONENT:", "if False:"),
 )  # fmt: skip
 
-THRESHOLDS = ("adaptive/thresholds/", "analysis/thresholds.py")
+THRESHOLDS = ("adaptive/thresholds/", "analysis/thresholds.py", "time/thresholds.py")
 FACTORS = (1e3, 1e-3)
 
 

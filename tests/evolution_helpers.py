@@ -9,11 +9,11 @@ import numpy as np
 import sympy as sp
 
 import pibls
-from pibls.adaptive.evolutions.collocation import CollocationStepper
-from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
-from pibls.adaptive.evolutions.trajectory import Tolerances
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.problem.forms.compilation import compile_problem
+from pibls.time.box.operator import CollocationOperator
+from pibls.time.box.stepper import CollocationStepper
+from pibls.time.trajectory import Tolerances
 
 x, y, t = sp.symbols("x y t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, y, t)

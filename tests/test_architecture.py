@@ -21,6 +21,7 @@ LAYERS = (
     ("spaces", "analysis", "text"),
     ("assembly",),
     ("nonlinear",),
+    ("time",),
     ("adaptive",),
     ("solution",),
     ("sampling",),
@@ -112,7 +113,7 @@ def test_unknown_attribute_is_an_attribute_error() -> None:
         pibls.Brod  # noqa: B018
 
 
-POLYMORPHIC = ("geometry", "basis", "spaces", "linalg", "assembly", "problem/regions", "adaptive")
+POLYMORPHIC = ("geometry", "basis", "spaces", "linalg", "assembly", "problem/regions", "time", "adaptive")
 """Packages whose objects are used through methods (shapes, bases, spaces, matrices, systems, …)."""
 
 
@@ -173,7 +174,7 @@ def test_class_names_are_unique() -> None:
     assert not {name for name in classes if classes.count(name) > 1}
 
 
-STRATEGIES = ("tensor_products", "cells", "evolutions", "ode", "sweeps")
+STRATEGIES = ("tensor_products", "cells", "evolutions", "sweeps")
 """Packages of solution strategies, which the scheduler chooses from."""
 
 
@@ -185,8 +186,8 @@ def strategies_imported(path: Path) -> set[str]:
 
 
 def test_strategy_packages_do_not_import_each_other() -> None:
-    """Except `ode`, which uses `evolutions`; the scheduler imports a strategy when it is needed."""
-    allowed = {"ode": {"evolutions"}, "pipeline.py": {"evolutions"}}
+    """The scheduler imports a strategy when it is needed."""
+    allowed = {"pipeline.py": {"evolutions"}}
     for path in (ROOT / "adaptive").rglob("*.py"):
         own = path.relative_to(ROOT / "adaptive").parts[0]
         assert strategies_imported(path) <= {own} | allowed.get(own, set()), path

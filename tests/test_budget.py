@@ -14,9 +14,7 @@ from pibls.adaptive import budget as budgets
 from pibls.adaptive.budget import Budget, OutOfTimeError, Progress
 from pibls.adaptive.candidate import compute_candidate
 from pibls.adaptive.cells.strategy import CellStrategy
-from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator
 from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
-from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace
 from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import unknowns_at
@@ -25,6 +23,8 @@ from pibls.analysis.corners.system_corners import system_corners
 from pibls.problem.forms.compilation import compile_problem
 from pibls.problem.interfaces.decomposition import subdomain_decomposition
 from pibls.runtime.deadline import deadline
+from pibls.time.discretizations import CollocationInSpace
+from pibls.time.shape.operator import GalerkinOperator
 
 
 class Clock:

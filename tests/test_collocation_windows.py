@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pibls.adaptive.evolutions import collocation_solver as collocation_solver
-from pibls.adaptive.evolutions import nonsmooth as nonsmooth
-from pibls.adaptive.evolutions.collocation import CollocationStepper
-from pibls.adaptive.evolutions.collocation_solver import CollocationSolver
-from pibls.adaptive.evolutions.initial_state import InitialData
-from pibls.adaptive.evolutions.newton_convergence import NewtonConvergence
-from pibls.adaptive.evolutions.nonsmooth import NonsmoothStepper
-from pibls.adaptive.evolutions.time_stepping import (
+from pibls.time.box import nonsmooth as nonsmooth
+from pibls.time.box import solver as collocation_solver
+from pibls.time.box.initial_state import InitialData
+from pibls.time.box.nonsmooth import NonsmoothStepper
+from pibls.time.box.solver import CollocationSolver
+from pibls.time.box.stepper import CollocationStepper
+from pibls.time.newton_convergence import NewtonConvergence
+from pibls.time.radau_stages import radau_stages
+from pibls.time.time_stepping import (
     TimeInterval,
     WindowFailedError,
 )
-from pibls.nonlinear.radau_stages import radau_stages
 from tests.evolution_helpers import collocation_operator, collocation_stepper
 
 # -- one window --

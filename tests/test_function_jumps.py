@@ -245,9 +245,9 @@ def test_jumps_that_cannot_be_located_give_no_estimate(f: Callable[[Any], Any], 
 
 
 def test_reason_to_stop_at_a_jump() -> None:
-    from pibls.adaptive.evolutions.data_monitor import reason_to_stop
     from pibls.adaptive.validation.context import ValidationContext
     from pibls.problem.forms.compilation import compile_problem
+    from pibls.time.data_monitor import reason_to_stop
 
     def short_pulse(s: Any) -> Any:
         return np.where((s > 0.5) & (s < 0.50001), 1.0, 0.0)

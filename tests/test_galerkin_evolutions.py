@@ -12,15 +12,15 @@ from scipy.optimize import brentq
 from scipy.special import jn_zeros, jv
 
 import pibls
-from pibls.adaptive.evolutions.galerkin import GalerkinStepper
-from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator
-from pibls.adaptive.evolutions.trajectory import Tolerances
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import unknowns_at
 from pibls.assembly.evolutions.galerkin_projection import GalerkinProjection
 from pibls.basis import SpaceTimeBasis, TotalDegreeBasis
 from pibls.geometry.integrals.gauss import ball_rule_3d
 from pibls.problem.forms.compilation import compile_problem
+from pibls.time.shape.operator import GalerkinOperator
+from pibls.time.shape.stepper import GalerkinStepper
+from pibls.time.trajectory import Tolerances
 
 x, y, t = sp.symbols("x y t")
 u = sp.Function("u")(x, y, t)

@@ -13,17 +13,17 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.evolutions import initial_state as initial_state
-from pibls.adaptive.evolutions.error_indicators import rounding_errors, rounding_scale
-from pibls.adaptive.evolutions.galerkin import GalerkinStepper
-from pibls.adaptive.evolutions.galerkin_operator import GalerkinOperator, _orthonormal_columns
-from pibls.adaptive.evolutions.newton_convergence import NewtonConvergence
-from pibls.adaptive.evolutions.time_stepping import (
+from pibls.problem.forms.compilation import compile_problem
+from pibls.time.box import initial_state as initial_state
+from pibls.time.box.error_indicators import rounding_errors, rounding_scale
+from pibls.time.newton_convergence import NewtonConvergence
+from pibls.time.shape.corner_functions import corner_functions
+from pibls.time.shape.operator import GalerkinOperator, _orthonormal_columns
+from pibls.time.shape.stepper import GalerkinStepper
+from pibls.time.time_stepping import (
     WindowFailedError,
 )
-from pibls.adaptive.evolutions.trajectory import Tolerances
-from pibls.adaptive.singular.corner_functions import corner_functions
-from pibls.problem.forms.compilation import compile_problem
+from pibls.time.trajectory import Tolerances
 from tests.evolution_helpers import collocation_stepper, validation_context
 
 # -- shapes --

@@ -15,13 +15,13 @@ import sympy as sp
 import pibls
 from pibls.adaptive.budget import Budget
 from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
-from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.linalg.shifted import ShiftedFactorization
 from pibls.linalg.tree.engine import LOCAL, MemoryDemand
 from pibls.problem.forms.compilation import compile_problem
 from pibls.runtime import memory
 from pibls.runtime.memory import available_memory, check_memory
+from pibls.time.discretizations import CollocationInSpace
 
 x, y, t = sp.symbols("x y t")
 

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.evolutions.data_monitor import DataMonitor
+from pibls.time.data_monitor import DataMonitor
 
 x, y, t = sp.symbols("x y t")
 v = sp.Function("v")(x, t)

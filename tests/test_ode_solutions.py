@@ -17,13 +17,14 @@ from numpy.polynomial import legendre
 
 import pibls
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.evolutions.trajectory import TIME_LIMIT_REACHED, Tolerances
-from pibls.adaptive.ode.integrator import ODEIntegrator
-from pibls.adaptive.ode.strategy import ODEStrategy, ode_setup
+from pibls.adaptive.evolutions.ode_strategy import ODEStrategy
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.basis import Chebyshev
 from pibls.basis.polynomials.radau import Radau
 from pibls.problem.forms.compilation import compile_problem
+from pibls.time.ode.integrator import ODEIntegrator
+from pibls.time.ode.setup import ode_setup
+from pibls.time.trajectory import TIME_LIMIT_REACHED, Tolerances
 
 t, x = sp.symbols("t x")
 u, v, w = (sp.Function(name)(t) for name in "uvw")

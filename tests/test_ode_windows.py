@@ -12,16 +12,17 @@ import sympy as sp
 
 import pibls
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.evolutions.time_stepping import TimeInterval
-from pibls.adaptive.evolutions.trajectory import Tolerances
-from pibls.adaptive.ode import companion_solution as companion_solution
-from pibls.adaptive.ode.integrator import ODEIntegrator
-from pibls.adaptive.ode.strategy import ODEStrategy, _with_rounding, ode_setup
+from pibls.adaptive.evolutions.ode_strategy import ODEStrategy, _with_rounding
 from pibls.adaptive.thresholds import DEFAULT
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.problem.forms.compilation import compile_problem
 from pibls.status import Status
+from pibls.time.ode import companion_solution as companion_solution
+from pibls.time.ode.integrator import ODEIntegrator
+from pibls.time.ode.setup import ode_setup
+from pibls.time.time_stepping import TimeInterval
+from pibls.time.trajectory import Tolerances
 from tests.strategy_helpers import make_candidate
 
 t = sp.Symbol("t")

@@ -10,10 +10,10 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.evolutions.resolution import fourier_size
 from pibls.assembly.evolutions.fourier_modes import FourierModes
 from pibls.basis.polynomials.product import trigonometric, trigonometric_sums
 from pibls.basis.polynomials.quadrature import quadrature_nodes
+from pibls.time.box.resolution import fourier_size
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)

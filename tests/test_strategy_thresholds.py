@@ -15,8 +15,6 @@ from pibls.adaptive import pipeline as pipeline
 from pibls.adaptive.candidate import Candidate, rescaled
 from pibls.adaptive.cells.hp_selection import SizedTree
 from pibls.adaptive.cells.strategy import CellStrategy
-from pibls.adaptive.evolutions.trajectory import Tolerances
-from pibls.adaptive.ode.initial_values import initial_values
 from pibls.adaptive.pipeline import _time_of_total_loss
 from pibls.adaptive.random_features import strategy as feature_strategy
 from pibls.adaptive.random_features.family import RandomFeatureFamily
@@ -28,6 +26,8 @@ from pibls.nonlinear import Outcome
 from pibls.problem.forms.compilation import compile_problem
 from pibls.spaces.cell_tree import CellTree
 from pibls.status import Status
+from pibls.time.ode.initial_values import initial_values
+from pibls.time.trajectory import Tolerances
 from tests.strategy_helpers import interval_problem, make_candidate, make_strategy, square_problem
 
 x, y = sp.symbols("x y")

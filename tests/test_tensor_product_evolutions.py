@@ -10,20 +10,20 @@ import sympy as sp
 from scipy.special import erf
 
 import pibls
-from pibls.adaptive.evolutions.collocation_operator import CollocationOperator
-from pibls.adaptive.evolutions.collocation_solver import CollocationSolver
-from pibls.adaptive.evolutions.initial_state import InitialData, change_resolution
-from pibls.adaptive.evolutions.refinement import Refinement
-from pibls.adaptive.evolutions.resolution import Resolution
 from pibls.adaptive.evolutions.strategy import concentrate_at_corners
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.analysis.well_posedness import short_wave_growth
 from pibls.assembly.evolutions.fourier_inverse import FourierInverse
 from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem
 from pibls.assembly.evolutions.separable_inverse import SeparableInverse
-from pibls.nonlinear.radau_stages import radau_stages
 from pibls.problem import PartialDerivative
 from pibls.problem.forms.compilation import compile_problem
+from pibls.time.box.initial_state import InitialData, change_resolution
+from pibls.time.box.operator import CollocationOperator
+from pibls.time.box.refinement import Refinement
+from pibls.time.box.resolution import Resolution
+from pibls.time.box.solver import CollocationSolver
+from pibls.time.radau_stages import radau_stages
 
 x, y, z, t = sp.symbols("x y z t")
 u, v, w = (sp.Function(name)(x, y, t) for name in "uvw")

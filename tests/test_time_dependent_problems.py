@@ -14,7 +14,7 @@ from scipy.special import erf
 import pibls
 from pibls.analysis.corners.incompatible_conditions import incompatible_conditions
 from pibls.basis import ProductBasis
-from pibls.nonlinear.radau_stages import radau_stages
+from pibls.time.radau_stages import radau_stages
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)

@@ -8,20 +8,20 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from pibls.adaptive.evolutions import collocation as collocation
-from pibls.adaptive.evolutions.collocation import CollocationStepper
-from pibls.adaptive.evolutions.refinement import Refinement
-from pibls.adaptive.evolutions.resolution import Resolution
-from pibls.adaptive.evolutions.step_control import (
+from pibls.spaces import CellTree
+from pibls.time.box import stepper as collocation
+from pibls.time.box.refinement import Refinement
+from pibls.time.box.resolution import Resolution
+from pibls.time.box.stepper import CollocationStepper
+from pibls.time.step_control import (
     ToleranceRelaxation,
     WindowErrors,
     growth_factor,
     newton_tolerance,
     reduction_factor,
 )
-from pibls.adaptive.evolutions.time_stepping import TimeInterval, WindowFailedError
-from pibls.adaptive.evolutions.trajectory import Tolerances, Trajectory
-from pibls.spaces import CellTree
+from pibls.time.time_stepping import TimeInterval, WindowFailedError
+from pibls.time.trajectory import Tolerances, Trajectory
 from tests.evolution_helpers import TOLERANCES, collocation_operator, collocation_stepper, validation_context
 
 # -- common to all discretizations --

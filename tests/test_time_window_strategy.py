@@ -12,17 +12,17 @@ import pytest
 from pibls.adaptive.budget import Budget
 from pibls.adaptive.candidate import Candidate
 from pibls.adaptive.evolutions import strategy as window_strategies
-from pibls.adaptive.evolutions.collocation import CollocationStepper
 from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
-from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace, GalerkinInSpace
-from pibls.adaptive.evolutions.time_stepping import (
-    STEP_TOO_SMALL,
-)
-from pibls.adaptive.evolutions.trajectory import TIME_LIMIT_REACHED, Tolerances, Trajectory, Window
 from pibls.adaptive.validation.estimate import ComparisonPoints, ErrorEstimate, combine_unknowns
 from pibls.problem import Interior
 from pibls.spaces import CellTree
 from pibls.status import Status
+from pibls.time.box.stepper import CollocationStepper
+from pibls.time.discretizations import CollocationInSpace, GalerkinInSpace
+from pibls.time.time_stepping import (
+    STEP_TOO_SMALL,
+)
+from pibls.time.trajectory import TIME_LIMIT_REACHED, Tolerances, Trajectory, Window
 from tests.evolution_helpers import TOLERANCES, validation_context
 from tests.strategy_helpers import make_candidate
 

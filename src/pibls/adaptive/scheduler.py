@@ -125,7 +125,7 @@ class StrategyScheduler:
         """Return the strategy for ordinary differential equations, if it applies."""
         if self.context.evolution is None or self.context.compiled.dimension > 1:
             return []
-        from pibls.adaptive.ode.strategy import ODEStrategy
+        from pibls.adaptive.evolutions.ode_strategy import ODEStrategy
 
         strategy = ODEStrategy(self.context, self.budget)
         return [] if strategy.estimate_cost() is None else [strategy]
@@ -154,7 +154,7 @@ class StrategyScheduler:
         if context.evolution is None:
             return []
         from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
-        from pibls.adaptive.evolutions.time_discretizations import CollocationInSpace, GalerkinInSpace
+        from pibls.time.discretizations import CollocationInSpace, GalerkinInSpace
 
         return [
             TimeWindowStrategy(context, self.budget, discretization=CollocationInSpace()),

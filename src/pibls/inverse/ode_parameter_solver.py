@@ -1,7 +1,7 @@
 r"""ODE initial value problem at other parameters θ: u(θ) and ∂u/∂θ in the fixed windows of one solution.
 
 The counterpart of `pibls.inverse.fixed_space_solver` for ODEs: all windows are linearized at once
-(`pibls.adaptive.ode.linearized_windows`), Newton's method starts from the previous trajectory extrapolated
+(`pibls.time.ode.linearized_windows`), Newton's method starts from the previous trajectory extrapolated
 along its derivative, and the derivative solves the same recurrence with ∂F/∂θ on the right-hand side.
 """
 
@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.adaptive.ode.initial_values import InitialValues
-from pibls.adaptive.ode.linearized_windows import LinearizedWindows
-from pibls.adaptive.ode.strategy import ODESetup, ode_setup
 from pibls.analysis.evolution import Evolution, evolution_of
 from pibls.arrays import Array, Indices
 from pibls.basis.polynomials.chebyshev import chebyshev_values, derivative_matrix
@@ -25,6 +22,9 @@ from pibls.linalg.threads import limit_blas_threads
 from pibls.problem import PartialDerivative, Problem
 from pibls.problem.forms.compilation import compile_problem
 from pibls.solution import Solution
+from pibls.time.ode.initial_values import InitialValues
+from pibls.time.ode.linearized_windows import LinearizedWindows
+from pibls.time.ode.setup import ODESetup, ode_setup
 
 _MAX_NEWTON_STEPS = 8
 _NEWTON_TOLERANCE = 1e-7  # relative change, whose square is below rounding

@@ -11,15 +11,6 @@ import numpy as np
 
 from pibls.adaptive.budget import OutOfTimeError, Progress
 from pibls.adaptive.candidate import Candidate
-from pibls.adaptive.evolutions.data_monitor import reason_to_stop
-from pibls.adaptive.evolutions.time_discretizations import AnyStepper, CollocationInSpace, TimeDiscretization
-from pibls.adaptive.evolutions.trajectory import (
-    OUT_OF_MEMORY,
-    TIME_LIMIT_REACHED,
-    Tolerances,
-    Trajectory,
-    min_tail_tolerance,
-)
 from pibls.adaptive.strategy import CostEstimate, Strategy
 from pibls.adaptive.thresholds import SCHEDULER, WINDOW_STRATEGY
 from pibls.adaptive.validation.estimate import (
@@ -40,6 +31,15 @@ from pibls.problem import Interior, Region
 from pibls.runtime.deadline import deadline
 from pibls.runtime.interruption import clear_pending_interrupt
 from pibls.status import Status
+from pibls.time.data_monitor import reason_to_stop
+from pibls.time.discretizations import AnyStepper, CollocationInSpace, TimeDiscretization
+from pibls.time.trajectory import (
+    OUT_OF_MEMORY,
+    TIME_LIMIT_REACHED,
+    Tolerances,
+    Trajectory,
+    min_tail_tolerance,
+)
 
 Layers = tuple[tuple[float, float], ...]
 """Time intervals (start, end) after incompatible data in which no error estimate is given."""

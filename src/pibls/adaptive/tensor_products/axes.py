@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from pibls.adaptive.axis_partition import refine_partition, shifted_edges
 from pibls.adaptive.decay_rates import layer_planes, wavelengths_across
 from pibls.adaptive.thresholds import AXES, DECAY_RATES, DEFAULT, HP_SELECTION
 from pibls.adaptive.validation.context import ValidationContext
@@ -23,6 +22,7 @@ from pibls.arrays import Array
 from pibls.assembly.tensor_products.box_problem import BoxProblem
 from pibls.basis.polynomials.splines import Splines
 from pibls.spaces import TensorGridSpace
+from pibls.spaces.axis_partition import refine_partition, shifted_edges
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,7 @@ from pibls.adaptive.thresholds.discretization import (
     HP_SELECTION,
     TENSOR_PRODUCTS,
 )
-from pibls.adaptive.thresholds.evolutions import (
-    COLLOCATION,
-    GALERKIN,
-    ODE,
-    TIME_DISCRETIZATIONS,
-    TIME_STEPPING,
-    WINDOW_STRATEGY,
-)
+from pibls.adaptive.thresholds.evolutions import WINDOW_STRATEGY
 from pibls.adaptive.thresholds.scheduling import (
     COSTS,
     FEATURE_FAMILY,
@@ -37,17 +30,14 @@ __all__ = [
     "AXES",
     "CELLS",
     "CELL_CORNERS",
-    "COLLOCATION",
     "COSTS",
     "DECAY_RATES",
     "DEFAULT",
     "ENRICHMENT",
     "FACE_RESIDUALS",
     "FEATURE_FAMILY",
-    "GALERKIN",
     "HP_SELECTION",
     "INITIAL_GUESS",
-    "ODE",
     "POINT_COUNTS",
     "RANDOM_FEATURES",
     "SCHEDULER",
@@ -55,8 +45,6 @@ __all__ = [
     "SWEEPS",
     "SYSTEM_CORNERS",
     "TENSOR_PRODUCTS",
-    "TIME_DISCRETIZATIONS",
-    "TIME_STEPPING",
     "VALIDATION",
     "WINDOW_STRATEGY",
     "Thresholds",

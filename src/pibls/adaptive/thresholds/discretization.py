@@ -15,9 +15,6 @@ class AxisThresholds:
     """Polynomials of an interval."""
     wave_polynomials: int = 22
     """Polynomials of an interval for oscillating solutions."""
-    grading_ratio: float = 0.15
-    """Position of the new edge in an interval at a singular end; each division gains 1.6 digits for
-    r² log r."""
     max_power_misfit: float = 0.5
     """Relative to the misfit of an exponential decay: with a smaller misfit of a power law the decay of the
     coefficients is algebraic."""

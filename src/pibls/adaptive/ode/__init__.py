@@ -1,1 +1,0 @@
-"""Initial value problems for ordinary differential equations by Radau collocation windows."""

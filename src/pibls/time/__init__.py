@@ -1,0 +1,1 @@
+"""Time integration of evolutions by Radau collocation windows."""

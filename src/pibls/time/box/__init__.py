@@ -1,0 +1,1 @@
+"""Collocation in space on intervals and boxes."""

@@ -1,0 +1,1 @@
+"""Galerkin method in space on domains of any shape."""
