@@ -1,0 +1,1 @@
+"""The problem sets of the registry."""
