@@ -53,7 +53,7 @@ def make_candidate(
     norms = {"equation": Norms(relative, relative, relative)}
     basis = pibls.Waves(nodes, scale=1.0)
     values = np.full((1, 8), value)
-    remaining: dict[str, Any] = {"space": None, "seconds": 0.0, "work": 0.0, "settings": {"basis": basis}}
+    remaining: dict[str, Any] = {"space": None, "seconds": 0.0, "settings": {"basis": basis}}
     return Candidate(
         outcome=outcome,
         residuals=norms,

@@ -44,17 +44,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return fake
 
 
-def test_each_strategy_has_its_own_speed(clock: Clock) -> None:
+def test_candidate_slightly_beyond_the_limit_is_started(clock: Clock) -> None:
     budget = Budget(0.0, 10.0, 4000)
-    slow, quick, new = object(), object(), object()
-    budget.record(slow, work=0.1, seconds=2.0)
-    budget.record(quick, work=0.1, seconds=0.2)
-    assert budget.seconds_per_work(slow) == pytest.approx(20.0)
-    assert budget.seconds_per_work(new) == budget.seconds_per_work(quick) == pytest.approx(2.0)
-    assert budget.fits(quick, 4.0)
-    assert not budget.fits(slow, 4.0)
+    assert budget.fits(9.0)
+    assert not budget.fits(20.0)
     clock.now = 9.5
-    assert not budget.fits(quick, 4.0)
+    assert not budget.fits(4.0)
     clock.now = 10.5
     budget.check()  # without any candidate the limit may be exceeded
     budget.report(Progress(64, 1.0, None, 1.0))
@@ -62,22 +57,23 @@ def test_each_strategy_has_its_own_speed(clock: Clock) -> None:
         budget.check()
 
 
-def test_uncertain_candidates_are_started_if_interruptible(clock: Clock) -> None:
-    """Cells may start at half of the expected cost; random features, which cannot be interrupted, may not."""
+def test_uncertain_candidates_are_started_if_interruptible(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cells may start at half of the expected time; random features may not."""
     u_plane = sp.Function("u")(x, y)
     problem = pibls.Problem(SQUARE, [_laplace(u_plane, x, y) + 1], [pibls.Dirichlet(u_plane, 0)])
-    context, budget = (
-        ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8),
-        Budget(0.0, 10.0, 4000),
-    )
+    context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-8)
+    budget = Budget(0.0, 10.0, 4000)
     cells, features = CellStrategy(context, budget), RandomFeatureStrategy(context, budget)
-    for strategy in (cells, features):
-        budget.record(strategy, work=1.0, seconds=1.0)
     clock.now = 5.0
-    assert not cells.fits_budget(8.0)
-    assert cells.may_fit_budget(8.0)
-    assert not cells.may_fit_budget(20.0)
-    assert not features.may_fit_budget(8.0)
+    for kind in (CellStrategy, RandomFeatureStrategy):
+        monkeypatch.setattr(kind, "expected_seconds", 8.0)
+    assert not cells.fits_budget()
+    assert cells.may_fit_budget()
+    assert not features.may_fit_budget()
+    monkeypatch.setattr(CellStrategy, "expected_seconds", 20.0)
+    assert not cells.may_fit_budget()
 
 
 def test_step_that_would_exceed_the_limit_is_not_started(clock: Clock) -> None:

@@ -14,7 +14,8 @@ import pibls
 from pibls.adaptive.budget import Budget
 from pibls.adaptive.candidate import compute_candidate
 from pibls.adaptive.scheduler import StrategyScheduler
-from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.strategies import TABLE, Row, Setup
+from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.arrays import Array, Mask
@@ -129,9 +130,6 @@ def test_user_defined_region(monkeypatch: pytest.MonkeyPatch) -> None:
 class PaperStrategy(Strategy):
     """The broad basis of the paper, once, at a fixed size."""
 
-    def estimate_cost(self) -> CostEstimate | None:
-        return None if self.status is not None else CostEstimate(work=0.0, remaining=-1.0)
-
     def advance(self) -> None:
         self.best = compute_candidate(self.context, pibls.Broad(5, 10, 2, 10, scale=2.0), None, None, key=1)
         self.report(self.best)
@@ -141,10 +139,11 @@ class PaperStrategy(Strategy):
 def test_user_defined_strategy() -> None:
     problem = line_problem()
     context = ValidationContext.of(compile_problem(problem), problem.domain, seed=0, tol=1e-6)
-    scheduler = StrategyScheduler(context, Budget(time.perf_counter(), None, 4000))
-    scheduler.strategies.append(PaperStrategy(context, scheduler.budget))
+    setup = Setup(context, Budget(time.perf_counter(), None, 4000))
+    paper = Row("the paper", lambda _: True, lambda setup: PaperStrategy(setup.context, setup.budget))
+    scheduler = StrategyScheduler(setup, (paper, *TABLE))
     scheduler.run()
-    assert isinstance(scheduler.best, PaperStrategy)  # it has the lowest cost estimate
+    assert isinstance(scheduler.best, PaperStrategy)  # it is the first row of the table
     assert scheduler.found is not None
     assert scheduler.found.relative_residual < 1e-6
 

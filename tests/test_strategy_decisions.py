@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -16,14 +15,14 @@ import pibls
 from pibls.adaptive import candidate as candidates
 from pibls.adaptive.budget import Budget
 from pibls.adaptive.candidate import Candidate
-from pibls.adaptive.cost_model import cell_cost, condensation_cost, dense_cost, tensor_product_cost
 from pibls.adaptive.initial_guess import guess_sequence as harmonic
 from pibls.adaptive.point_counts import default_points
 from pibls.adaptive.random_features.family import RandomFeatureFamily
 from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
 from pibls.adaptive.random_features.variable_coupling import coupled_coordinates
 from pibls.adaptive.scheduler import StrategyScheduler
-from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.strategies import Row, Setup
+from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.validation.context import ValidationContext, _at_final_time
 from pibls.adaptive.validation.data_scan import narrow_extremes
 from pibls.adaptive.validation.estimate import ErrorEstimate, unknowns_at
@@ -47,7 +46,7 @@ def strategy_after(
 ) -> RandomFeatureStrategy:
     """Return a strategy after a candidate, and optionally a previous one."""
     strategy = make_strategy(tol, square_problem())
-    strategy.current = replace(make_candidate(relative, nodes=nodes), work=1.0)
+    strategy.current = replace(make_candidate(relative, nodes=nodes), seconds=1.0)
     strategy.previous = None if last is None else make_candidate(last[0], nodes=last[1])
     strategy._width_history = [*([] if last is None else [(last[1], last[0])]), (nodes, relative)]
     return strategy
@@ -74,8 +73,11 @@ def test_spectral_convergence_is_detected(digits: tuple[float, float], spectral:
     assert strategy._is_spectral is spectral
 
 
-def test_work_ratio_of_doubling_the_width() -> None:
-    assert 4.0 <= strategy_after(1e-3, 128, 1e-8)._work_ratio(2.0) <= 9.0
+def test_expected_duration_of_twice_the_width() -> None:
+    strategy = strategy_after(1e-3, 128, 1e-8)
+    assert strategy.current is not None
+    strategy.current = replace(strategy.current, seconds=1.0)
+    assert 4.0 <= strategy.expected_seconds <= 9.0
 
 
 class FreeHoleFunctions:
@@ -91,17 +93,23 @@ class FreeHoleFunctions:
 def test_several_widths_are_tried_around_holes(tried: int, continues: bool) -> None:
     strategy = strategy_after(0.1, 256, 1e-8, (0.1, 128))
     strategy.enrichment, strategy._width_count = FreeHoleFunctions(), tried  # type: ignore[assignment]
-    estimate = strategy.estimate_cost()
-    assert estimate is not None
-    assert math.isfinite(estimate.remaining) is continues
-    assert not continues or 2.0 <= estimate.remaining / estimate.work <= 5.0
+    assert strategy.is_worthwhile(None) is continues
 
 
-def test_cost_estimate_is_high_for_algebraic_convergence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_take_over_at_corners_of_nonlinear_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random features converge algebraically there: another row of the table is preferred."""
     monkeypatch.setattr(RandomFeatureStrategy, "_is_algebraic", property(lambda _: True))
-    estimate = make_strategy(problem=square_problem()).estimate_cost()
-    assert estimate is not None
-    assert 50.0 < estimate.remaining < 1000.0
+    strategy = strategy_after(1e-3, 128, 1e-8)
+    assert not strategy.is_worthwhile(10_000)
+    assert strategy.is_worthwhile(None)
+
+
+@pytest.mark.parametrize(("columns", "continues"), [(200, False), (300, True), (None, True)])
+def test_random_features_are_limited_to_the_columns_that_the_next_row_costs(
+    columns: int | None, continues: bool
+) -> None:
+    strategy = strategy_after(1e-5, 128, 1e-8, (1e-2, 64))
+    assert strategy.is_worthwhile(columns) is continues
 
 
 def test_number_of_rounds_for_share_and_anisotropy_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,39 +141,52 @@ def test_number_of_rounds_for_share_and_anisotropy_is_limited(monkeypatch: pytes
 
 @dataclass
 class Stub(Strategy):
-    """A strategy with prescribed cost estimates, status and error."""
+    """A strategy with a prescribed number of candidates, status and error."""
 
-    estimates: list[CostEstimate] = field(default_factory=list)
-    improving: bool = False
+    candidates: int = 1
+    seconds: float = 0.0
+    gains: bool = True
     final_status: Status | None = None
     error_left: float = 1.0
     calls: list[str] = field(default_factory=list)
     name: str = ""
 
-    def estimate_cost(self) -> CostEstimate | None:
-        return self.estimates[0] if self.estimates else None
+    @property
+    def has_ended(self) -> bool:
+        return self.status is not None or self.candidates == 0
+
+    @property
+    def expected_seconds(self) -> float:
+        return self.seconds
+
+    def is_worthwhile(self, dense_columns: int | None) -> bool:
+        return self.gains and (dense_columns is None or dense_columns > 512)
 
     def advance(self) -> None:
         self.calls.append(self.name)
-        self.estimates.pop(0)
+        self.candidates -= 1
         self.best = make_candidate(1e-3)
         self.residual_history.append(1e-3)
-        if not self.estimates:
+        if self.candidates == 0:
             self.status = self.final_status
-
-    @property
-    def is_improving(self) -> bool:
-        return self.improving
 
     def relative_error(self, *_: Any) -> float:
         return self.error_left if self.status is not None else math.inf
 
 
-def scheduler_of(*strategies: Stub, **options: Any) -> StrategyScheduler:
-    context = make_strategy().context
+def row_of(strategy: Stub, dense_columns: int | None) -> Row:
+    return Row(strategy.name, lambda _: True, lambda _: strategy, dense_columns=dense_columns)
+
+
+def scheduler_of(
+    *strategies: Stub, columns: int | None = None, time_limit: float | None = None
+) -> StrategyScheduler:
+    """Return a scheduler whose table has these strategies; each but the first costs so many columns."""
+    setup = Setup(make_strategy().context, Budget(0.0, time_limit, 4000))
     for strategy in strategies:
-        strategy.context = context
-    return StrategyScheduler(context, Budget(0.0, None, 4000), strategies=list(strategies), **options)
+        strategy.context = setup.context
+        strategy.budget = setup.budget
+    return StrategyScheduler(setup, tuple(row_of(strategy, columns) for strategy in strategies))
 
 
 def stub_strategy(**options: Any) -> Stub:
@@ -177,46 +198,6 @@ def test_stagnation_is_detected_for_large_residuals(residual: float, stagnates: 
     strategy = stub_strategy()
     strategy.residual_history.extend([residual] * 5)
     assert strategy.is_stagnating is stagnates
-
-
-@pytest.mark.parametrize(("value", "stuck"), [(1.06, True), (1.3, False)])
-def test_equal_newton_limits_are_detected(value: float, stuck: bool) -> None:
-    strategy = stub_strategy()
-    strategy.residual_history.extend([0.5] * 4)
-    stalled = Outcome(np.zeros(4), 0.0, 1, Status.STALLED)
-    strategy.recent.extend(replace(make_candidate(0.5, v), outcome=stalled) for v in (value, 1.0))
-    assert strategy.repeats_same_function is stuck
-
-
-@pytest.mark.parametrize(
-    ("remaining", "status", "exhausted"),
-    [
-        (math.inf, Status.STALLED, True),
-        (math.inf, Status.STEP_LIMIT, True),
-        (9.0, Status.STALLED, False),
-        (math.inf, Status.SOLVED, False),
-    ],
-)
-def test_scheduler_is_exhausted_if_newton_fails_without_estimate(
-    remaining: float, status: Status, exhausted: bool
-) -> None:
-    """Δu + 10 eᵘ = 0 has no solution: without this rule cells were refined for minutes."""
-    v = sp.Function("u")(x, y)
-    square = pibls.Box({x: (0, 1), y: (0, 1)})
-    equation = v.diff(x, 2) + v.diff(y, 2) + 10 * sp.exp(v)
-    strategy = stub_strategy()
-    strategy.context = make_strategy(
-        problem=pibls.Problem(square, [equation], [pibls.Dirichlet(v, 0)])
-    ).context
-    strategy.residual_history.extend([0.3] * 4)
-    ended = Outcome(np.zeros(4), 0.0, 1, status)
-    strategy.recent.extend(replace(make_candidate(0.3, value), outcome=ended) for value in (2.0, 1.0))
-    assert (
-        StrategyScheduler(strategy.context, strategy.budget)._is_exhausted(
-            [(strategy, CostEstimate(1.0, remaining))]
-        )
-        is exhausted
-    )
 
 
 @pytest.mark.parametrize(
@@ -250,71 +231,67 @@ def test_near_tolerance_is_detected(times: float, within: bool) -> None:
 def test_rounding_limit_ends_the_scheduler_near_tolerance(error_left: float, ends: bool) -> None:
     calls: list[str] = []
     strategy = stub_strategy(
-        estimates=[CostEstimate(1.0, 1.0)],
-        final_status=Status.ROUNDING_LIMIT,
-        error_left=error_left,
-        calls=calls,
-        name="first",
+        final_status=Status.ROUNDING_LIMIT, error_left=error_left, calls=calls, name="first"
     )
-    other = stub_strategy(
-        estimates=[CostEstimate(2.0, 2.0)],
-        final_status=Status.TOLERANCE,
-        error_left=0.0,
-        calls=calls,
-        name="second",
-    )
-    scheduler = scheduler_of(strategy, other)
-    scheduler._run_strategies()
+    other = stub_strategy(final_status=Status.TOLERANCE, error_left=0.0, calls=calls, name="second")
+    scheduler_of(strategy, other).run()
     assert calls == (["first"] if ends else ["first", "second"])
 
 
-@pytest.mark.parametrize(("remaining", "computed"), [(0.2, False), (0.9, True)])
-def test_weak_corners_are_computed_only_for_expensive_remainder(remaining: float, computed: bool) -> None:
-    calls = []
-
-    def weak() -> Any:
-        calls.append(1)
-        return ()
-
-    strategy = stub_strategy(
-        estimates=[CostEstimate(1e-4, remaining)], final_status=Status.TOLERANCE, error_left=0.0
-    )
-    scheduler_of(strategy, weak_enrichment=weak)._run_strategies()
-    assert bool(calls) is computed
-
-
-@pytest.mark.parametrize(("work", "first"), [(0.01, "cheap"), (0.1, "best")])
-def test_cheap_candidate_is_tried_first(work: float, first: str) -> None:
+@pytest.mark.parametrize(("columns", "order"), [(None, "first first second"), (512, "second first first")])
+def test_cheap_row_takes_over_and_the_first_is_continued_later(columns: int | None, order: str) -> None:
     calls: list[str] = []
-    best = stub_strategy(
-        estimates=[CostEstimate(1.0, 1.0)],
-        final_status=Status.TOLERANCE,
-        error_left=0.0,
-        calls=calls,
-        name="best",
-    )
-    other = stub_strategy(estimates=[CostEstimate(work, 9.0)], calls=calls, name="cheap", improving=True)
-    scheduler_of(best, other)._run_strategies()
-    assert calls[0] == first
+    first = stub_strategy(candidates=2, calls=calls, name="first")
+    second = stub_strategy(calls=calls, name="second")
+    scheduler = scheduler_of(first, second, columns=columns)
+    scheduler.run()
+    assert calls == order.split()
+    assert scheduler.accepted is None
+
+
+def test_strategy_that_gains_nothing_is_not_continued() -> None:
+    calls: list[str] = []
+    first = stub_strategy(candidates=2, gains=False, calls=calls, name="first")
+    second = stub_strategy(final_status=Status.TOLERANCE, error_left=0.0, calls=calls, name="second")
+    scheduler = scheduler_of(first, second)
+    scheduler.run()
+    assert calls == ["second"]
+    assert scheduler.status is Status.TOLERANCE
+
+
+def test_rows_that_do_not_apply_are_skipped() -> None:
+    calls: list[str] = []
+    strategy = stub_strategy(final_status=Status.TOLERANCE, error_left=0.0, calls=calls, name="second")
+    scheduler = scheduler_of(strategy)
+    unused = Row("excluded", lambda _: False, lambda _: pytest.fail("it was built"))
+    scheduler.table = (unused, Row("absent", lambda _: True, lambda _: None), *scheduler.table)
+    scheduler.run()
+    assert calls == ["second"]
+
+
+def test_candidate_beyond_the_time_limit_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Budget, "spent", property(lambda _: 1.0))
+    calls: list[str] = []
+    strategy = stub_strategy(candidates=2, seconds=100.0, calls=calls, name="first")
+    scheduler = scheduler_of(strategy, time_limit=10.0)
+    scheduler.run()
+    assert calls == ["first"]  # the first candidate is computed in any case
+    assert scheduler.status is Status.TIME_LIMIT
 
 
 @pytest.mark.parametrize(("seconds", "reported"), [(1.2, False), (4.0, True)])
 def test_long_step_is_announced(seconds: float, reported: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Budget, "spent", property(lambda _: 0.1))
-    strategy = stub_strategy(
-        estimates=[CostEstimate(seconds, seconds)], final_status=Status.TOLERANCE, error_left=0.0
-    )
+    strategy = stub_strategy(seconds=seconds, final_status=Status.TOLERANCE, error_left=0.0)
     strategy.best = replace(make_candidate(1e-3), space=SimpleNamespace(nodes=64))
     scheduler = scheduler_of(strategy)
-    scheduler._run_strategies()
-    assert any(p.expected is not None for p in scheduler.budget.history) is reported
+    scheduler.run()
+    assert any(p.expected is not None for p in scheduler.setup.budget.history) is reported
 
 
 def test_small_fallback_solution_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     created: list[RandomFeatureStrategy] = []
     monkeypatch.setattr(RandomFeatureStrategy, "advance", lambda self: created.append(self))
-    monkeypatch.setattr(StrategyScheduler, "_create_strategies", lambda _: None)
-    monkeypatch.setattr(StrategyScheduler, "_run_strategies", lambda _: None)
     scheduler_of().run()
     (last,) = created
     assert 16 <= last.budget.max_nodes <= 256
@@ -500,30 +477,11 @@ def _guesses_until_finite(system: Any, context: Any) -> list[Any]:
 # -- costs and the budget --
 
 
-@pytest.mark.parametrize(
-    ("work", "seconds"),
-    [
-        (lambda: dense_cost(32, 1), 0.0035),
-        (lambda: dense_cost(512, 1), 0.045),
-        (lambda: dense_cost(1458, 1), 0.95),
-        (lambda: cell_cost(16, 16 * 64, 16 * 64, 1), 0.12),
-        (lambda: cell_cost(274, 274 * 64, 274 * 64, 1), 2.7),
-        (lambda: cell_cost(100, 100, 0, 1), 0.25),
-        (lambda: tensor_product_cost((290, 290), 0), 0.2),
-        (lambda: tensor_product_cost((62, 62, 62), 1), 0.08),
-        (lambda: condensation_cost(64, 22**2), 0.53),
-        (lambda: condensation_cost(256, 12**2), 0.41),
-    ],
-)
-def test_cost_model_agrees_with_measurements(work: Callable[[], float], seconds: float) -> None:
-    assert 0.6 * seconds < work() < 1.6 * seconds
-
-
 def test_step_slightly_beyond_the_limit_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Budget, "spent", property(lambda _: 50.0))
     budget = Budget(0.0, 100.0, 4000)
-    assert budget.fits(object(), 55.0)
-    assert not budget.fits(object(), 80.0)
+    assert budget.fits(55.0)
+    assert not budget.fits(80.0)
 
 
 @pytest.mark.parametrize(("seconds", "reported"), [(0.5, False), (5.0, True)])

@@ -12,7 +12,7 @@ def box_problem_of(context: ValidationContext) -> BoxProblem | None:
     if (
         context.evolution is not None
         or context.subdomains is not None
-        or context.compiled.dimension not in TENSOR_PRODUCTS.typical_work
+        or context.compiled.dimension not in TENSOR_PRODUCTS.comparison_points
     ):
         return None
     if context.cache.box_problem is None:

@@ -41,10 +41,6 @@ class Budget:
     max_nodes: int
     callback: Callable[[Progress], object] | None = None
     history: list[Progress] = field(default_factory=list)
-    work_done: float = 0.0
-    """Work done so far (`adaptive.cost_model`)."""
-    _timings: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Work and seconds of each strategy."""
     _current_step: tuple[str, float] = ("", 0.0)
     """Name and start time of the current step."""
     _durations: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -56,30 +52,10 @@ class Budget:
     def spent(self) -> float:
         return time.perf_counter() - self.began
 
-    def record(self, strategy: object, work: float, seconds: float) -> None:
-        """Record the work and the duration of a candidate of a strategy."""
-        self.work_done += work
-        before = self._timings.get(id(strategy), (0.0, 0.0))
-        self._timings[id(strategy)] = before[0] + work, before[1] + seconds
-
-    def seconds_per_work(self, strategy: object) -> float:
-        """Return measured seconds per unit of work, on this machine at its present load.
-
-        The ratio differs between strategies: singular functions cost more than random features. A new
-        strategy is assumed to be as fast as the fastest.
-        """
-        if id(strategy) in self._timings:
-            work, seconds = self._timings[id(strategy)]
-            return seconds / work if work > 0 else 1.0
-        return min((s / w for w, s in self._timings.values() if w > 0), default=1.0)
-
-    def fits(self, strategy: object, work: float) -> bool:
-        """Whether a candidate of a strategy with this work fits into the time limit."""
-        if self.time_limit is None:
-            return True
+    def fits(self, seconds: float) -> bool:
+        """Whether a candidate that takes so long fits into the time limit."""
         return (
-            self.spent + self.seconds_per_work(strategy) * work
-            <= SCHEDULER.time_limit_factor * self.time_limit
+            self.time_limit is None or self.spent + seconds <= SCHEDULER.time_limit_factor * self.time_limit
         )
 
     def time_at_share(self, share: float, most: float) -> float | None:

@@ -18,7 +18,6 @@ from pibls.adaptive.basis_parts import (
     SpaceBuilder,
     vector_functions_of,
 )
-from pibls.adaptive.cost_model import dense_cost
 from pibls.adaptive.initial_guess.guess_sequence import solve_from_data, solve_from_guess, solve_from_solution
 from pibls.adaptive.point_counts import default_points
 from pibls.adaptive.subdomains.family import SubdomainSpecs
@@ -62,8 +61,6 @@ class Candidate:
     values: Array
     """The unknowns at the held-out points, (unknowns, n)."""
     seconds: float
-    work: float
-    """Predicted cost in units of the cost model (`adaptive.cost_model`), independent of the clock."""
     settings: dict[str, Any] = field(default_factory=dict)
     conditioning: Conditioning = UNKNOWN_CONDITIONING
     """Coercivity of the problem at the solution, if it was computed."""
@@ -144,9 +141,8 @@ def compute_candidate(
             )
     outcome = replace(full, factors=None)  # frees matrices that are no longer needed
     seconds = time.perf_counter() - began
-    work = dense_cost(system.shape[1] // system.fronts, system.fronts * outcome.steps)
     settings = {"basis": spec, "points": points}
-    return Candidate(space, outcome, residuals, values, seconds, work, settings, probed)
+    return Candidate(space, outcome, residuals, values, seconds, settings, probed)
 
 
 def draw_space(spec: Choice, context: ValidationContext, key: int) -> Space:

@@ -22,6 +22,7 @@ from pibls.adaptive.singular.system_corners import (
     with_junctions,
     with_system_corners,
 )
+from pibls.adaptive.strategies import Setup
 from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.thresholds import CELLS, DEFAULT, SCHEDULER
 from pibls.adaptive.validation.context import ValidationContext, validation_cache
@@ -317,10 +318,18 @@ def _schedule(
         replace(context, engine=engine),
         None if undivided is None else replace(undivided, engine=engine),
     )
-    scheduler = StrategyScheduler(
-        context, budget, request.points, request.method, request.guess, weak_enrichment, hole_context
+    setup = Setup(
+        context,
+        budget,
+        request.points,
+        request.method,
+        request.guess,
+        weak_enrichment,
+        hole_context,
+        undivided,
+        allows_subdivision,
     )
-    scheduler.undivided_context, scheduler.allows_subdivision = undivided, allows_subdivision
+    scheduler = StrategyScheduler(setup)
     scheduler.run()
     best, error = scheduler.best, scheduler.error
     assert best is not None  # run() computes at least one candidate

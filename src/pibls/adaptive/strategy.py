@@ -1,4 +1,4 @@
-"""Base class of strategies: each predicts the cost of its next candidate and computes it."""
+"""Base class of strategies: each computes one candidate after the other and estimates their errors."""
 
 from __future__ import annotations
 
@@ -11,23 +11,12 @@ import numpy as np
 
 from pibls.adaptive.budget import Budget, Progress
 from pibls.adaptive.candidate import Candidate
-from pibls.adaptive.thresholds import SCHEDULER
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import UNCHECKED, ErrorEstimate
 from pibls.arrays import Array
 from pibls.status import Status
 
 _UNSOLVED = (Status.STALLED, Status.STEP_LIMIT)
-
-
-@dataclass(frozen=True)
-class CostEstimate:
-    """Predicted cost of the next candidate of a strategy."""
-
-    work: float
-    """Work of the next candidate (`adaptive.cost_model`)."""
-    remaining: float
-    """Expected work until the tolerance is met; infinite if it will not be met."""
 
 
 @dataclass
@@ -50,9 +39,22 @@ class Strategy(ABC):
     recent: list[Candidate] = field(default_factory=list, repr=False)
     """The last few candidates."""
 
-    @abstractmethod
-    def estimate_cost(self) -> CostEstimate | None:
-        """Return the predicted cost of the next candidate; None if the strategy has ended."""
+    @property
+    def has_ended(self) -> bool:
+        """Whether there is no further candidate."""
+        return self.status is not None
+
+    @property
+    def expected_seconds(self) -> float:
+        """Expected duration of the next candidate, from the last one; 0 if it is not known."""
+        return 0.0
+
+    def is_worthwhile(self, dense_columns: int | None) -> bool:
+        """Whether the next candidate is expected to lead to the tolerance.
+
+        ``dense_columns`` limits the columns of a dense system, because another strategy costs less than more.
+        """
+        return not self.newton_fails
 
     @abstractmethod
     def advance(self) -> None:
@@ -97,50 +99,30 @@ class Strategy(ABC):
             a.outcome.status in _UNSOLVED for a in self.recent
         )
 
-    @property
-    def repeats_same_function(self) -> bool:
-        """Whether all recent candidates are the same function, with a large residual everywhere.
+    def fits_budget(self) -> bool:
+        """Whether the next candidate fits into the time limit; a nonlinear solve can be aborted."""
+        return not self.context.compiled.is_linear or self.budget.fits(self.expected_seconds)
 
-        A function that is merely unresolved changes with the number of basis functions, or has a large
-        residual in a few places only.
-        """
-        last = self.recent[-1] if self.recent else None
-        if last is None or not self.newton_fails:
-            return False
-        worst = max(last.residuals.values(), key=lambda n: n.relative)
-        return worst.rms > 0.1 * worst.max and all(
-            a.values.shape == last.values.shape
-            and bool(
-                np.all(
-                    np.abs(a.values - last.values).max(axis=1)
-                    <= SCHEDULER.max_minimum_distance * last.magnitudes
-                )
-            )
-            for a in self.recent
-        )
-
-    def fits_budget(self, work: float) -> bool:
-        """Whether a candidate of this cost fits into the time limit; a nonlinear solve can be aborted."""
-        return not self.context.compiled.is_linear or self.budget.fits(self, work)
-
-    def may_fit_budget(self, work: float) -> bool:
-        """Whether a candidate may fit although it is not predicted to, and can be aborted at the deadline."""
+    def may_fit_budget(self) -> bool:
+        """Whether the next candidate may fit although it is not expected to."""
         return False
 
     @property
-    def is_improving(self) -> bool:
-        """Whether the last candidate was much better than the one before."""
-        return len(self.residual_history) > 1 and self.residual_history[-1] < 0.3 * self.residual_history[-2]
+    def best_error(self) -> float:
+        """Estimated error of the best candidate relative to its scale; infinite without one."""
+        return math.inf if self.best is None else self.relative_error(self.best, self.error)
+
+    @property
+    def best_residual(self) -> float:
+        """Relative residual of the best candidate; infinite without one."""
+        return math.inf if self.best is None else self.best.relative_residual
 
     @property
     def is_near_tolerance(self) -> bool:
         """Whether the estimated error is close to the tolerance."""
         if self.best is None or not self.error.checked:
             return False
-        return (
-            self.relative_error(self.best, self.error)
-            <= self.context.thresholds.near_tolerance_factor * self.context.tol
-        )
+        return self.best_error <= self.context.thresholds.near_tolerance_factor * self.context.tol
 
     def relative_error(self, found: Candidate, error: ErrorEstimate) -> float:
         """Return the largest estimated error of an unknown relative to its scale.

@@ -32,8 +32,8 @@ class TimeDiscretization(Protocol):
     def max_layer_fraction(self) -> float:
         """Largest fraction of the time interval that a layer after incompatible data may take."""
 
-    def estimated_seconds(self, context: EvolutionContext) -> float | None:
-        """Return the usual run time; None if the number of dimensions is not supported."""
+    def supports(self, context: EvolutionContext) -> bool:
+        """Return whether the number of dimensions is supported."""
 
     def initial_tolerances(self, context: EvolutionContext) -> Tolerances:
         """Return the tolerances of the first run."""
@@ -77,8 +77,8 @@ class CollocationInSpace:
         is_multidimensional = self._operator is not None and len(self._operator.space_axes) > 1
         return COLLOCATION.max_layer_fraction[not is_multidimensional]
 
-    def estimated_seconds(self, context: EvolutionContext) -> float | None:
-        return TIME_DISCRETIZATIONS.collocation_seconds.get(context.compiled.dimension)
+    def supports(self, context: EvolutionContext) -> bool:
+        return 2 <= context.compiled.dimension <= 4
 
     def initial_tolerances(self, context: EvolutionContext) -> Tolerances:
         return Tolerances(
@@ -153,8 +153,8 @@ class GalerkinInSpace:
     def max_layer_fraction(self) -> float:
         return COLLOCATION.max_layer_fraction[0]
 
-    def estimated_seconds(self, context: EvolutionContext) -> float | None:
-        return TIME_DISCRETIZATIONS.galerkin_seconds.get(context.compiled.dimension)
+    def supports(self, context: EvolutionContext) -> bool:
+        return 3 <= context.compiled.dimension <= 4
 
     def initial_tolerances(self, context: EvolutionContext) -> Tolerances:
         return Tolerances(

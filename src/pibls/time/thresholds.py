@@ -103,8 +103,6 @@ class ODEThresholds:
     estimate for the Lorenz equations was 0.97 of the error on one processor."""
     report_interval: int = 16
     """Number of windows between two progress reports."""
-    seconds_per_newton_step: float = 2e-4
-    """Rough cost of one Newton step in a window."""
     companion_newton_steps: int = 6
     """Largest number of Newton steps for the companion solution."""
     companion_change_tolerance: float = 1e-7
@@ -245,10 +243,6 @@ GALERKIN = GalerkinThresholds()
 class TimeDiscretizationThresholds:
     """Cost and size of the time discretizations (`time.discretizations`)."""
 
-    collocation_seconds: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})
-    """Rough run time with collocation in space, by the number of coordinates."""
-    galerkin_seconds: dict[int, float] = field(default_factory=lambda: {3: 6.0, 4: 30.0})
-    """Rough run time with a Galerkin method in space, by the number of coordinates."""
     functions_per_cell: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 24})
     """Functions of a cell of an interval, for a loose and a tight tolerance."""
     collocation_times: dict[bool, int] = field(default_factory=lambda: {False: 8, True: 10})

@@ -31,7 +31,6 @@ from pibls.adaptive.cells.hp_selection import (
     wave_grid,
 )
 from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system, integrals_are_divisible
-from pibls.adaptive.cost_model import cell_cost
 from pibls.adaptive.decay_rates import (
     boundary_layer_rates,
     layer_planes,
@@ -39,7 +38,7 @@ from pibls.adaptive.decay_rates import (
     wavelengths_across,
 )
 from pibls.adaptive.singular.cell_corners import CellCornerFunctions
-from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.thresholds import CELLS, INITIAL_GUESS, SCHEDULER
 from pibls.adaptive.validation.estimate import (
     ComparisonPoints,
@@ -72,7 +71,7 @@ class CellStrategy(Strategy):
     _refinements: int = 0
     _key: int = 0
     _last_result: tuple[float, float, float] | None = None
-    """Predicted work, actual work and largest indicator of the last candidate."""
+    """Work, seconds and largest indicator of the last candidate."""
     _digits_gained: float = field(default=1.0)
     """Digits gained by the last refinement."""
     _previous: tuple[Space, Array] | None = None
@@ -104,37 +103,31 @@ class CellStrategy(Strategy):
         """Maximum number of functions per unknown in all cells together."""
         return CELLS.columns_per_node * self.budget.max_nodes // self.context.compiled.unknowns
 
-    def estimate_cost(self) -> CostEstimate | None:
-        d = self.context.compiled.dimension
-        if not integrals_are_divisible(self.context):
-            return None
-        if self.status is not None or d not in CELL_NODES or self._refinements >= SCHEDULER.max_rounds:
-            return None
-        if self._last_result is None:
-            typical_work = CELLS.typical_work[d] * self.context.compiled.unknowns
-            # Space-time cells are the last resort for an evolution.
-            first, each = (
-                CELLS.initial_cells[d] ** d,
-                CELL_NODES[d][initial_size_level(self.context.tol)] * self.context.compiled.unknowns,
-            )
-            if first * each > CELLS.columns_per_node * self.budget.max_nodes:
-                return None
-            work = cell_cost(first, first * each, 0, 1)
-            return CostEstimate(
-                work,
-                typical_work
-                if self.context.evolution is None
-                else CELLS.evolution_work_factor * typical_work,
-            )
-        assert self.sized_tree is not None
-        done, work, worst = self._last_result
-        if function_count(self.sized_tree) > self._max_functions:
-            return None
-        expected = work * (self.sized_tree.work / done) ** 1.3
-        needed = max(math.log10(max(worst, 1e-300) / self.context.tol), 0.0)
-        rounds = max(needed / max(self._digits_gained, 0.2), 1.0)
-        # If Newton's method fails, the indicators do not predict the remaining work.
-        return CostEstimate(expected, math.inf if self.newton_fails else expected * min(rounds, 20.0))
+    @property
+    def applies(self) -> bool:
+        """Whether the first cells are within the node limit, and integrals are sums over cells."""
+        d, unknowns = self.context.compiled.dimension, self.context.compiled.unknowns
+        if d not in CELL_NODES or not integrals_are_divisible(self.context):
+            return False
+        each = CELL_NODES[d][initial_size_level(self.context.tol)] * unknowns
+        first: int = CELLS.initial_cells[d] ** d * each
+        return first <= CELLS.columns_per_node * self.budget.max_nodes
+
+    @property
+    def has_ended(self) -> bool:
+        too_many = (
+            self._last_result is not None
+            and self.sized_tree is not None
+            and function_count(self.sized_tree) > self._max_functions
+        )
+        return self.status is not None or too_many or self._refinements >= SCHEDULER.max_rounds
+
+    @property
+    def expected_seconds(self) -> float:
+        if self._last_result is None or self.sized_tree is None:
+            return 0.0
+        work, seconds, _ = self._last_result
+        return float(seconds * (self.sized_tree.work / work) ** 1.3)
 
     def warm_start(self, found: Candidate | None) -> None:
         self.initial_candidate = self.initial_candidate or found
@@ -203,7 +196,7 @@ class CellStrategy(Strategy):
         if self._last_result is not None and worst > 0:
             self._digits_gained = math.log10(max(self._last_result[2], 1e-300) / worst)
             self._per_halving = self._digits_gained / max(self._halvings, 1)
-        self._last_result = (self.sized_tree.work, found.work, worst)
+        self._last_result = (self.sized_tree.work, found.seconds, worst)
         self.residual_history.append(found.relative_residual)
         if self.best is None or not self.error.checked:
             self.best = self._with_filled_cells(found)
@@ -270,8 +263,8 @@ class CellStrategy(Strategy):
         )
         return with_lower_bound(error, most, most)
 
-    def may_fit_budget(self, work: float) -> bool:
-        return self.budget.fits(self, SCHEDULER.min_duration_share * work)
+    def may_fit_budget(self) -> bool:
+        return self.budget.fits(SCHEDULER.min_duration_share * self.expected_seconds)
 
     def _with_filled_cells(self, found: Candidate) -> Candidate:
         """Return the candidate with cells without points filled from their neighbours."""
@@ -352,9 +345,7 @@ class CellStrategy(Strategy):
         kept = Outcome(w, outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
-        work = cell_cost(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
-        self.budget.record(self, work, seconds)
-        found = Candidate(space, kept, norms_by_name(judged), values, seconds, work, settings)
+        found = Candidate(space, kept, norms_by_name(judged), values, seconds, settings)
         worst, places = system.misfits(outcome.w, self.scales(found))
         return found, FaceResiduals(worst, places, system.neighbours)
 
@@ -364,18 +355,18 @@ class CellStrategy(Strategy):
         Truncation of pivots is not needed in cells and would cost two to four factorizations each time. The
         residual of the first few cells is due to their resolution, and continuation does not reduce it.
         """
-        typical_work = GaussNewton(rounds=0)
+        newton = GaussNewton(rounds=0)
         if system.is_linear:
-            return typical_work.linear_solve(system)
+            return newton.linear_solve(system)
         if self.guess is not None and self._key == 1:
-            return typical_work.descend(system, system.values_of(self.guess, np.empty(0)))
-        quick = replace(typical_work, truncation=0.0, to_the_last=False)
+            return newton.descend(system, system.values_of(self.guess, np.empty(0)))
+        quick = replace(newton, truncation=0.0, to_the_last=False)
         if before is not None and before.relative_residual < self.context.thresholds.max_start_residual:
             start = system.values_of(*before.function)
             return quick.descend(system, start, before.relative_residual)
         outcome = quick.descend(system, starting_values(system))
         if outcome.status is Status.STALLED and not outcome.relative < INITIAL_GUESS.max_unresolved_residual:
-            return typical_work.solve(system, self.context.stream(3, 2000 + self._key))
+            return newton.solve(system, self.context.stream(3, 2000 + self._key))
         return outcome
 
     def _indicators(self, found: Candidate, face_residuals: FaceResiduals) -> tuple[Array, Array]:

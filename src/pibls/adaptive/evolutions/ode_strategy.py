@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.adaptive.budget import OutOfTimeError, Progress
 from pibls.adaptive.candidate import Candidate
-from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.thresholds import WINDOW_STRATEGY
 from pibls.adaptive.validation.estimate import (
     UNCHECKED,
@@ -50,14 +50,13 @@ class ODEStrategy(Strategy):
     _reported_windows: int = 0
     _setup_done: bool = field(default=False)
 
-    def estimate_cost(self) -> CostEstimate | None:
-        if self.status is not None:
-            return None
+    @property
+    def applies(self) -> bool:
+        """Whether the problem is an initial value problem with as many equations as unknowns."""
         if not self._setup_done:
             self._setup_done = True
             self._setup = ode_setup(self.context.compiled, self.context.evolution)
-        # Cheaper than every other strategy.
-        return None if self._setup is None else CostEstimate(0.0, -1.0)
+        return self._setup is not None
 
     def advance(self) -> None:
         """Integrate, compute the companion solution, and estimate the error from their difference.
@@ -208,9 +207,7 @@ class ODEStrategy(Strategy):
             "windows": len(trajectory.windows),
         }
         outcome = Outcome(w, 0.0, trajectory.newton_steps, Status.SOLVED)
-        work = ODE.seconds_per_newton_step * trajectory.newton_steps
-        self.budget.record(self, work, seconds)
-        return Candidate(space, outcome, residuals, values, seconds, work, settings)
+        return Candidate(space, outcome, residuals, values, seconds, settings)
 
     def _comparison_points(self, trajectory: ODETrajectory, until: float | None = None) -> ComparisonPoints:
         """Return points in every window, up to ``until``, at which two solutions are compared."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.adaptive.budget import OutOfTimeError, Progress
 from pibls.adaptive.candidate import Candidate
-from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.thresholds import SCHEDULER, WINDOW_STRATEGY
 from pibls.adaptive.validation.estimate import (
     UNCHECKED,
@@ -92,16 +92,15 @@ class TimeWindowStrategy(Strategy):
     tolerances: Tolerances | None = None
     _key: int = 0
 
-    def estimate_cost(self) -> CostEstimate | None:
-        if (
-            self.status is not None
-            or self.context.evolution is None
-            or has_jumps_in_time(self.context.compiled, self.context.evolution)
-        ):
-            return None
-        usual = self.discretization.estimated_seconds(self.context)
-        # At the deadline it stops and returns the trajectory computed so far.
-        return None if usual is None else CostEstimate(0.0, usual)
+    @property
+    def applies(self) -> bool:
+        """Whether the problem is an evolution without jumps in time, of a supported dimension."""
+        context = self.context
+        return (
+            context.evolution is not None
+            and not has_jumps_in_time(context.compiled, context.evolution)
+            and self.discretization.supports(context)
+        )
 
     def warm_start(self, found: Candidate | None) -> None:
         if found is not None and found.relative_residual < self.context.thresholds.max_solution_residual:
@@ -295,11 +294,7 @@ class TimeWindowStrategy(Strategy):
         norms_at_points, values = residuals_at(context.compiled, points, space, w, box)
         residuals = norms_by_name(norms_at_points)
         outcome = Outcome(w, 0.0, trajectory.newton_steps, Status.SOLVED)
-        work = self.discretization.estimated_seconds(context) or seconds
-        self.budget.record(self, work, seconds)
-        return Candidate(
-            space, outcome, residuals, values, seconds, work, {"windows": len(trajectory.windows)}
-        )
+        return Candidate(space, outcome, residuals, values, seconds, {"windows": len(trajectory.windows)})
 
     def _comparison_points(self, trajectory: Trajectory, layers: Layers = ()) -> ComparisonPoints:
         """Return points in every window and cell, outside ``layers``, at which two solutions are compared.

@@ -16,11 +16,10 @@ import numpy as np
 
 from pibls.adaptive.basis_parts import CompositeSpec, vector_functions_of
 from pibls.adaptive.candidate import NEWTON, Candidate, compute_candidate, condition_errors
-from pibls.adaptive.cost_model import dense_cost
 from pibls.adaptive.random_features.family import RandomFeatureFamily
 from pibls.adaptive.random_features.variable_coupling import coupled_coordinates
 from pibls.adaptive.singular.enrichment import Enrichment
-from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.subdomains.family import SubdomainFamily, SubdomainSpecs
 from pibls.adaptive.thresholds import RANDOM_FEATURES
 from pibls.adaptive.validation.agreement import are_same_function, compare_candidates
@@ -166,13 +165,6 @@ class RandomFeatureStrategy(Strategy):
         wanted = RANDOM_FEATURES.safety_digits - math.log10(self.context.tol)
         return int(width * min(max(wanted / digits, RANDOM_FEATURES.min_growth), 2.0)) // 2 * 2
 
-    def _work_ratio(self, factor: float) -> float:
-        """Return the work of a candidate ``factor`` times as wide, relative to the current one."""
-        assert self.current is not None
-        size: int = self.current.settings["basis"].size
-        wider = max(factor, 1.0) * self._width(self.current) + self._enrichment_size(self._width_count)
-        return float(RANDOM_FEATURES.work_per_doubling ** math.log2(max(wider / size, 1.0)))
-
     def _width(self, found: Candidate) -> int:
         """Return the number of random features of a candidate."""
         spec: Choice = found.settings["basis"]
@@ -188,44 +180,49 @@ class RandomFeatureStrategy(Strategy):
             - (self.enrichment.size - sum(f.size for f in self.enrichment.vector_functions))
         )
 
-    def estimate_cost(self) -> CostEstimate | None:
-        width = self._next_width
-        if self.status is not None or width is None:
-            return None
-        if self.current is None:
-            columns = self.context.compiled.unknowns * (self._enrichment_size(0) + width)
-            work = dense_cost(columns, 1) if self.enrichment else 0.0
-            return CostEstimate(work, max(work, RANDOM_FEATURES.corner_work) if self._is_algebraic else work)
-        work = self._work_ratio(width / self._width(self.current)) * self.current.work
-        return CostEstimate(work, self._remaining_work(self.current, work))
+    @property
+    def has_ended(self) -> bool:
+        return self.status is not None or self._next_width is None
 
-    def _remaining_work(self, now: Candidate, work: float) -> float:
-        """Return the expected work until the tolerance is met, if the next candidate takes ``work``."""
-        needed = math.log10(max(now.relative_residual, 1e-300) / (0.1 * self.context.tol))
-        if not self._rate_is_known(now) or needed <= 0:
-            return work
+    @property
+    def expected_seconds(self) -> float:
+        width, now = self._next_width, self.current
+        if now is None or width is None:
+            return 0.0
+        ratio = (width + self._enrichment_size(self._width_count)) / now.settings["basis"].size
+        return float(now.seconds * max(ratio, 1.0) ** RANDOM_FEATURES.work_exponent)
+
+    def is_worthwhile(self, dense_columns: int | None) -> bool:
+        width = self._next_width
+        if width is None:
+            return False
+        if dense_columns is not None and self.current is not None:
+            columns = self._unknowns * (width + self._enrichment_size(self._width_count))
+            if self._is_algebraic or columns > dense_columns:
+                return False
+        return self.is_near_tolerance or self._converges
+
+    @property
+    def _converges(self) -> bool:
+        """Whether the tolerance is expected to be met within the node limit."""
+        now = self.current
+        if now is None:
+            return True
+        missing = math.log10(max(now.relative_residual, 1e-300) / (0.1 * self.context.tol))
+        if missing <= 0 or self._is_algebraic or not self._rate_is_known(now):
+            return True
         if self._is_spectral:
             # The number of digits is proportional to the width.
-            factor = (RANDOM_FEATURES.safety_digits - math.log10(self.context.tol)) / -math.log10(
-                now.relative_residual
-            )
-            if factor * self._width(now) <= self._max_width:
-                return max(work, self._work_ratio(factor) * now.work)
-        if self._is_algebraic:
-            return max(RANDOM_FEATURES.corner_work, RANDOM_FEATURES.default_work_factor * work)
+            wanted = RANDOM_FEATURES.safety_digits - math.log10(self.context.tol)
+            if wanted / -math.log10(now.relative_residual) * self._width(now) <= self._max_width:
+                return True
         if self._width_count < RANDOM_FEATURES.min_widths and self._converges_late:
-            return RANDOM_FEATURES.default_work_factor * work
-        return self._work_of_doublings(now, needed)
-
-    def _work_of_doublings(self, now: Candidate, digits: float) -> float:
-        """Return the work of the doublings that gain so many digits; infinite if they do not."""
+            return True
         rate = self._digits_per_doubling
-        if rate <= 0.3 or not math.isfinite(digits):
-            return math.inf
-        steps = math.ceil(digits / rate)
-        if self._width(now) * 2 ** (steps - 1) > self._max_width:
-            return math.inf
-        return sum(now.work * self._work_ratio(2.0**i) for i in range(1, steps + 1))
+        if rate <= 0.3 or not math.isfinite(missing):
+            return False
+        needed: int = self._width(now) * 2 ** (math.ceil(missing / rate) - 1)
+        return needed <= self._max_width
 
     def _rate_is_known(self, now: Candidate) -> bool:
         """Whether the candidates determine a rate of convergence; less than a doubling does not."""
@@ -338,7 +335,6 @@ class RandomFeatureStrategy(Strategy):
             with_conditioning=with_conditioning, validate=validate,
             skip_continuation=self.context.evolution is not None, newton=self.newton,
         )  # fmt: skip
-        self.budget.record(self, found.work, found.seconds)
         if validate:
             self.report(found)
         return found
@@ -350,7 +346,7 @@ class RandomFeatureStrategy(Strategy):
             coupled_coordinates(self.context.compiled, self.context.domain, self.context.box) if d > 3 else ()
         )
         for other in self.family.alternatives(groups):
-            if now.relative_residual < self.context.tol or not self.fits_budget(now.work):
+            if now.relative_residual < self.context.tol or not self.budget.fits(now.seconds):
                 break
             found = self._compute(other, nodes, now)
             if found.relative_residual < self.context.thresholds.max_anisotropy_ratio * now.relative_residual:
@@ -373,7 +369,7 @@ class RandomFeatureStrategy(Strategy):
             return now
         candidates = self.family.neighbours()
         for _ in range(RANDOM_FEATURES.max_anisotropy_steps):
-            if not candidates or not self.fits_budget(len(candidates) * now.work):
+            if not candidates or not self.budget.fits(len(candidates) * now.seconds):
                 break
             found = [(other, self._compute(other, nodes, now)) for other in candidates]
             chosen, result = min(found, key=lambda pair: pair[1].relative_residual)
@@ -429,7 +425,7 @@ class RandomFeatureStrategy(Strategy):
         if not self._is_worth_comparing(now, last, at_limit, has_stagnated):
             return
         comparison = self._comparison(now, last, has_stagnated)
-        if not self.fits_budget(comparison.candidate.work):
+        if not self._can_repeat(comparison.candidate):
             return
         second, error = self._companion(comparison)
         earlier = self.error, self._compared
@@ -441,6 +437,10 @@ class RandomFeatureStrategy(Strategy):
         )
         self.report(self.best, self.relative_error(self.best, error))
         self._conclude(comparison, second, at_limit, earlier)
+
+    def _can_repeat(self, found: Candidate) -> bool:
+        """Whether there is time for another candidate as large as this one."""
+        return not self.context.compiled.is_linear or self.budget.fits(found.seconds)
 
     def _is_worth_comparing(
         self, now: Candidate, last: Candidate | None, at_limit: bool, has_stagnated: bool
@@ -683,7 +683,7 @@ class RandomFeatureStrategy(Strategy):
             self.context.thresholds.zero_stability,
             min(2 * self._width(now), self._max_width),
         )
-        if now.conditioning.stability_constant > zero_stability or not self.fits_budget(now.work):
+        if now.conditioning.stability_constant > zero_stability or not self._can_repeat(now):
             return False
         other = self._compute(
             self.family, width, now, self.context.thresholds.companion_scale, with_conditioning=True

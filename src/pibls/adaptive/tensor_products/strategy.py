@@ -19,8 +19,7 @@ import numpy as np
 
 from pibls.adaptive.box_detection import box_problem_of
 from pibls.adaptive.candidate import Candidate, condition_errors, validation_residuals
-from pibls.adaptive.cost_model import condensation_cost, tensor_product_cost
-from pibls.adaptive.strategy import CostEstimate, Strategy
+from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.tensor_products.axes import (
     AxisPartitions,
     axis_spectra,
@@ -57,8 +56,8 @@ class TensorProductStrategy(Strategy):
     _refinements: int = 0
     _is_finished: bool = False
     _agrees_without_solving: bool = False
-    _last_work_and_tail: tuple[float, float] | None = None
-    """Work and largest spectral tail of the last candidate."""
+    _last_tail: float | None = None
+    """Largest spectral tail of the last candidate."""
     _digits_gained: float = 1.0
     _current: tuple[Candidate, ProductSystem, TensorSolution] | None = None
     """The last candidate with its system and coefficients, …"""
@@ -69,30 +68,27 @@ class TensorProductStrategy(Strategy):
         self.box_problem = box_problem_of(self.context)
 
     @property
-    def made_no_progress(self) -> bool:
-        return self.best is None or self._agrees_without_solving or super().is_stagnating
-
-    @property
     def _max_functions(self) -> int:
         return self.budget.max_nodes**2 // TENSOR_PRODUCTS.entries_per_coefficient
 
-    def estimate_cost(self) -> CostEstimate | None:
-        if (
-            self.box_problem is None
-            or self.status is not None
+    @property
+    def has_ended(self) -> bool:
+        too_many = self.partitions is not None and math.prod(self.partitions.functions) > self._max_functions
+        return (
+            self.status is not None
             or self._is_finished
+            or too_many
             or self._refinements >= SCHEDULER.max_rounds
-        ):
-            return None
-        if self.partitions is None or self._last_work_and_tail is None:
-            typical_work = TENSOR_PRODUCTS.typical_work[self.context.compiled.dimension]
-            return CostEstimate(0.25 * typical_work, typical_work)
-        if math.prod(self.partitions.functions) > self._max_functions:
-            return None
-        work, worst = self._last_work_and_tail
-        expected = max(tensor_product_cost(self.partitions.functions, 4), work)
-        needed = max(math.log10(max(worst, 1e-300) / self.context.tol), 0.0)
-        return CostEstimate(expected, expected * min(max(needed / max(self._digits_gained, 0.2), 1.0), 20.0))
+        )
+
+    @property
+    def expected_seconds(self) -> float:
+        if self._current is None or self.partitions is None:
+            return 0.0
+        found, system, _ = self._current
+        before, after = ([a.broken_size for a in system.axes], self.partitions.functions)
+        ratio = math.prod(after) * sum(after) / (math.prod(before) * sum(before))
+        return float(found.seconds * ratio)
 
     def warm_start(self, found: Candidate | None) -> None:
         self.initial_candidate = found if self.initial_candidate is None else self.initial_candidate
@@ -132,9 +128,9 @@ class TensorProductStrategy(Strategy):
     def _record(self, found: Candidate, worst: float) -> None:
         """Record a candidate with its largest spectral tail."""
         assert self.partitions is not None
-        if self._last_work_and_tail is not None and worst > 0:
-            self._digits_gained = math.log10(max(self._last_work_and_tail[1], 1e-300) / worst)
-        self._last_work_and_tail = (found.work, worst)
+        if self._last_tail is not None and worst > 0:
+            self._digits_gained = math.log10(max(self._last_tail, 1e-300) / worst)
+        self._last_tail = worst
         self.residual_history.append(found.relative_residual)
         if self.best is None or not self.error.checked:
             self.best = found
@@ -147,8 +143,8 @@ class TensorProductStrategy(Strategy):
         if self.best is not self._current[0] or not self.error.checked:
             self._keep_if_better(self._current[0], self._estimate_error(*self._current, *self._previous))
 
-    def may_fit_budget(self, work: float) -> bool:
-        return self.budget.fits(self, SCHEDULER.min_duration_share * work)
+    def may_fit_budget(self) -> bool:
+        return self.budget.fits(SCHEDULER.min_duration_share * self.expected_seconds)
 
     def _refine(self, spectra: list[Array], limit: float) -> None:
         assert self.partitions is not None
@@ -263,7 +259,6 @@ class TensorProductStrategy(Strategy):
             system = ProductSystem.of(box_problem, axes.splines(box_problem))
             result = solve_tensor_system(system, self._initial_values(system))
             if result is None or not result.converged:
-                self.budget.record(self, tensor_product_cost(axes.functions, 4), time.perf_counter() - began)
                 return None
             space = axes.grid_space(len(system.spaces))
             w = np.concatenate(
@@ -272,14 +267,9 @@ class TensorProductStrategy(Strategy):
             residuals, values = validation_residuals(context, space, w)
         outcome = Outcome(w, 0.0, result.steps, Status.SOLVED)
         seconds = time.perf_counter() - began
-        work = tensor_product_cost(axes.functions, result.solves)
-        work += result.eliminations * condensation_cost(
-            len(space), len(system.spaces) * math.prod(space.sizes)
-        )
-        self.budget.record(self, work, seconds)
         settings = {"cells": len(space), "nodes": math.prod(space.sizes)}
         return (
-            Candidate(space, outcome, norms_by_name(residuals), values, seconds, work, settings),
+            Candidate(space, outcome, norms_by_name(residuals), values, seconds, settings),
             system,
             result,
         )

@@ -16,7 +16,6 @@ from pibls.adaptive.thresholds.discretization import (
 )
 from pibls.adaptive.thresholds.evolutions import WINDOW_STRATEGY
 from pibls.adaptive.thresholds.scheduling import (
-    COSTS,
     FEATURE_FAMILY,
     INITIAL_GUESS,
     POINT_COUNTS,
@@ -30,7 +29,6 @@ __all__ = [
     "AXES",
     "CELLS",
     "CELL_CORNERS",
-    "COSTS",
     "DECAY_RATES",
     "DEFAULT",
     "ENRICHMENT",

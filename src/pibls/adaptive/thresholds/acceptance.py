@@ -130,14 +130,10 @@ class RandomFeatureThresholds:
     """Digits of the residual from which convergence is said to have begun."""
     min_growth: float = 1.3
     """Ratio of the next width to the last, at least."""
-    work_per_doubling: float = 6.0
-    """Ratio of the work of a candidate to that of one of half the width."""
+    work_exponent: float = 2.6
+    """Exponent of the width in the duration of a candidate: a doubling takes about six times as long."""
     min_widths: int = 4
     """Widths to try with functions around holes and in layers, whatever the first ones gain."""
-    default_work_factor: float = 3.0
-    """Relative to the work of the next candidate: remaining work where it cannot be estimated."""
-    corner_work: float = 200.0
-    """Remaining work for corners of a nonlinear system, where refined cells are far faster."""
     initial_subdomain_nodes: int = 1024
     """Functions of the first candidate in all subdomains: of twenty polygons 128 each take 2 s; …"""
     min_subdomain_nodes: int = 72

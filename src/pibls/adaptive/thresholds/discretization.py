@@ -35,8 +35,6 @@ class TensorProductThresholds:
 
     entries_per_coefficient: int = 4
     """Entries of the largest dense matrix for which products may have one coefficient."""
-    typical_work: dict[int, float] = field(default_factory=lambda: {2: 0.08, 3: 0.04})
-    """Typical work until the tolerance is met, by dimension."""
     comparison_points: dict[int, tuple[int, int]] = field(default_factory=lambda: {2: (6, 400), 3: (4, 80)})
     """Points per interval at which two solutions are compared, and their maximum per axis, by dimension; …"""
     end_points: int = 9
@@ -109,8 +107,6 @@ class CellThresholds:
 
     initial_cells: dict[int, int] = field(default_factory=lambda: {1: 4, 2: 2, 3: 2})
     """Cells along each axis, by dimension."""
-    typical_work: dict[int, float] = field(default_factory=lambda: {1: 0.3, 2: 4.0, 3: 30.0})
-    """Typical work until the tolerance is met, by dimension."""
     residual_points: dict[int, int] = field(default_factory=lambda: {1: 13, 2: 24, 3: 40})
     """Points of a cell at which the residual is evaluated, by dimension."""
     columns_per_node: int = 25
@@ -122,8 +118,6 @@ class CellThresholds:
     """Relative to the limit: up to this indicator a comparison with a second solution is made."""
     refinement_margin: float = 2.0
     """Factor below the tolerance that is aimed at after a comparison that was not good enough."""
-    evolution_work_factor: float = 20.0
-    """Factor of the typical work for an evolution in space-time cells, which is the last resort."""
     domain_samples: int = 768
     """Points that show which part of a cell lies in the domain."""
     min_smooth_gain: float = 1.2

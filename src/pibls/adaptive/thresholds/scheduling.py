@@ -1,4 +1,4 @@
-"""Thresholds of the strategy scheduler: costs, point counts, initial guesses and sweeps."""
+"""Thresholds of the strategy table: point counts, initial guesses and sweeps."""
 
 from __future__ import annotations
 
@@ -7,23 +7,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class SchedulerThresholds:
-    """Thresholds of `adaptive.scheduler`."""
+    """Thresholds of `adaptive.strategies` and `adaptive.scheduler`."""
 
-    max_minimum_distance: float = 0.1
-    """Relative to max|u|: results of Newton's method that differ by less count as the same function.
-    u'' + 5eᵘ = 0, which has no solution, ended within 6 % of one function with 64 to 256 random features, and
-    was continued in cells until its time limit."""
-    corner_delay: float = 0.5
-    """Seconds that all strategies must still need before functions of weak corners are tried."""
+    cheap_columns: int = 512
+    """Columns up to which a dense system is solved faster than tensor products or time windows are begun: 512
+    random features take 0.065 s in 2D."""
     fallback_nodes: int = 64
     """Functions per unknown in the fallback solve, and …"""
     fallback_steps: int = 4
     """… its Newton steps."""
     unstable_nodes: int = 512
     """Random features that may find a solution of an ill-posed evolution nevertheless."""
-    cheap_fraction: float = 0.02
-    """Of the remaining work of the best strategy: a candidate that costs less is computed if the previous one
-    of its strategy was an improvement."""
     report_interval: float = 2.0
     """Seconds: a candidate that takes longer, and longer than everything before it, is announced to the
     callback; and the callback is called at least this often."""
@@ -42,34 +36,6 @@ class SchedulerThresholds:
 
 
 SCHEDULER = SchedulerThresholds()
-
-
-@dataclass(frozen=True)
-class CostThresholds:
-    """Coefficients of the cost model (`adaptive.cost_model`), in seconds on an idle machine."""
-
-    fixed: float = 3e-3
-    """Drawing, assembly and validation of a very small system (32 random features on a line: 3.5 ms)."""
-    per_cubed_column: float = 3e-10
-    """Per cubed number of columns, with points in proportion: 512 random features in 2D take 0.065 s, 1458 in
-    3D 0.98 s."""
-    per_cell: float = 1e-3
-    """A cell with very few columns, and …"""
-    cell_count_exponent: float = 1.2
-    """… the exponent of the number of cells: 16, 73 and 274 cells of 64 random features take 0.06, 0.42 and
-    1.7 s."""
-    per_cubed_axis_function: float = 4e-9
-    """Per cubed number of functions of an axis: 162 and 162 take 0.013 s, 290 and 290 0.06 s; and …"""
-    per_product_function: float = 1.6e-9
-    """… per product function and function of an axis in a solve: 62 along each of three axes take 0.07 s."""
-    per_box_elimination: float = 5e-11
-    """Per box, row and squared number of interior functions in static condensation: 64 boxes of 22² take
-    0.5 s, and …"""
-    per_skeleton_function: float = 3e-5
-    """… per function on the edges of the boxes: 256 boxes of 12² have 9,860 of them and take 0.44 s."""
-
-
-COSTS = CostThresholds()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,206 @@
+"""The strategy table: which strategies solve a problem, in the order in which they are tried.
+
+The rows are read from top to bottom. A row that applies is followed until it meets the tolerance, ends, or
+costs more than the row below it, which then takes over (`adaptive.scheduler`). A new strategy is one module
+and one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
+from pibls.adaptive.singular.enrichment import Enrichment
+from pibls.adaptive.strategy import Strategy
+from pibls.adaptive.thresholds import SCHEDULER
+from pibls.adaptive.validation.context import ValidationContext
+from pibls.analysis.holes.enrichment import HoleEnrichment
+from pibls.assembly.points import Points
+from pibls.nonlinear import Method
+from pibls.spaces import Space
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the strategies of one solve are built from."""
+
+    context: ValidationContext
+    budget: Budget
+    points: Points | None = None
+    method: Method | None = None
+    guess: Space | None = None
+    weak_enrichment: Callable[[], Enrichment] | None = None
+    """Functions of weak corners and holes, which are computed only if they are needed."""
+    hole_context: Callable[[], ValidationContext | None] | None = None
+    """The problem with functions around the holes of its domain, likewise."""
+    undivided_context: ValidationContext | None = None
+    """The problem without subdomains, if they are optional: kinks may be below the tolerance."""
+    allows_subdivision: bool = True
+    """Whether the domain and the time interval may be subdivided."""
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether only random features apply: points or a method were given, or subdivision is excluded."""
+        return self.points is not None or self.method is not None or not self.allows_subdivision
+
+    @property
+    def smooth_context(self) -> ValidationContext | None:
+        """The problem for strategies without general subdomains; None if it needs them."""
+        return self.context if self.context.subdomains is None else self.undivided_context
+
+    def random_features(self, context: ValidationContext, enrichment: Enrichment) -> RandomFeatureStrategy:
+        """Return the strategy with random features and these singular functions."""
+        strategy = RandomFeatureStrategy(
+            context, self.budget, points=self.points, method=self.method, guess=self.guess
+        )
+        if enrichment:
+            strategy.enrichment, strategy.stagnation_count = enrichment, 1
+        return strategy
+
+
+@dataclass(frozen=True)
+class Row:
+    """One strategy: when it applies, how it is built, and what it costs."""
+
+    name: str
+    applies: Callable[[Setup], bool]
+    build: Callable[[Setup], Strategy | None]
+    is_enrichment: bool = False
+    """Whether it adds singular functions to random features: a rounding limit without them is not final."""
+    dense_columns: int | None = None
+    """Columns of a dense system that takes as long as this strategy usually does: the strategies above may
+    use as many before this one takes over. None if it is expensive: they are followed until they stop
+    gaining."""
+
+
+# -- ordinary differential equations --
+
+
+def _is_initial_value_problem(setup: Setup) -> bool:
+    context = setup.context
+    return (
+        not setup.is_restricted
+        and context.subdomains is None
+        and context.evolution is not None
+        and context.compiled.dimension == 1
+    )
+
+
+def _ode(setup: Setup) -> Strategy | None:
+    from pibls.adaptive.evolutions.ode_strategy import ODEStrategy
+
+    strategy = ODEStrategy(setup.context, setup.budget)
+    return strategy if strategy.applies else None
+
+
+# -- random features --
+
+
+def _is_smooth(setup: Setup) -> bool:
+    """Whether no jump on a plane makes the solution unsmooth; only subdivision resolves such jumps."""
+    context = setup.context
+    faces = context.compiled.interfaces
+    if setup.is_restricted or context.subdomains is not None or not faces.planes:
+        return True
+    is_evolution = context.evolution is not None
+    return context.compiled.dimension > 3 or not (faces.in_equations or is_evolution)
+
+
+def _random_features(setup: Setup) -> Strategy:
+    enrichment = setup.context.enrichment
+    if setup.context.subdomains is not None:
+        # Corner functions cost little compared with all subdomains.
+        return setup.random_features(setup.context, replace(enrichment, hole_functions=HoleEnrichment()))
+    return setup.random_features(setup.context, enrichment if enrichment.is_essential else Enrichment())
+
+
+def _features_of_weak_corners(setup: Setup) -> Strategy | None:
+    assert setup.weak_enrichment is not None
+    enrichment = setup.weak_enrichment()
+    return (
+        setup.random_features(setup.context.with_enrichment(enrichment), enrichment) if enrichment else None
+    )
+
+
+def _features_around_holes(setup: Setup) -> Strategy | None:
+    assert setup.hole_context is not None
+    context = setup.hole_context()
+    if context is None:
+        return None
+    return setup.random_features(context, replace(context.enrichment, hole_functions=HoleEnrichment()))
+
+
+# -- subdivision of space and time --
+
+
+def _is_evolution(setup: Setup) -> bool:
+    context = setup.smooth_context
+    return not setup.is_restricted and context is not None and context.evolution is not None
+
+
+def _collocation_in_space(setup: Setup) -> Strategy | None:
+    from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
+    from pibls.time.discretizations import CollocationInSpace
+
+    assert setup.smooth_context is not None
+    strategy = TimeWindowStrategy(setup.smooth_context, setup.budget, discretization=CollocationInSpace())
+    return strategy if strategy.applies else None
+
+
+def _galerkin_in_space(setup: Setup) -> Strategy | None:
+    from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
+    from pibls.time.discretizations import GalerkinInSpace
+
+    assert setup.smooth_context is not None
+    strategy = TimeWindowStrategy(setup.smooth_context, setup.budget, discretization=GalerkinInSpace())
+    return strategy if strategy.applies else None
+
+
+def _may_be_divided(setup: Setup) -> bool:
+    return (
+        not setup.is_restricted and setup.context.subdomains is None and setup.context.compiled.dimension <= 3
+    )
+
+
+def _tensor_products(setup: Setup) -> Strategy | None:
+    from pibls.adaptive.box_detection import box_problem_of
+
+    if box_problem_of(setup.context) is None:
+        return None
+    from pibls.adaptive.tensor_products.strategy import TensorProductStrategy
+
+    return TensorProductStrategy(setup.context, setup.budget, guess=setup.guess)
+
+
+def _cells(setup: Setup) -> Strategy | None:
+    from pibls.adaptive.cells.strategy import CellStrategy
+
+    strategy = CellStrategy(setup.context, setup.budget, guess=setup.guess)
+    return strategy if strategy.applies else None
+
+
+TABLE: tuple[Row, ...] = (
+    Row("Radau collocation", _is_initial_value_problem, _ode),
+    Row("random features", _is_smooth, _random_features),
+    Row("collocation in space", _is_evolution, _collocation_in_space, dense_columns=SCHEDULER.cheap_columns),
+    Row("Galerkin in space", _is_evolution, _galerkin_in_space, dense_columns=SCHEDULER.cheap_columns),
+    Row("tensor products", _may_be_divided, _tensor_products, dense_columns=SCHEDULER.cheap_columns),
+    Row(
+        "functions of weak corners",
+        lambda setup: setup.weak_enrichment is not None and _is_smooth(setup),
+        _features_of_weak_corners,
+        is_enrichment=True,
+        dense_columns=2 * SCHEDULER.cheap_columns,
+    ),
+    Row(
+        "functions around holes",
+        lambda setup: setup.hole_context is not None and _is_smooth(setup),
+        _features_around_holes,
+        is_enrichment=True,
+        dense_columns=2 * SCHEDULER.cheap_columns,
+    ),
+    Row("cells", _may_be_divided, _cells),
+)
+"""All strategies, in the order in which they are tried."""
