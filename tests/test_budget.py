@@ -218,7 +218,7 @@ def test_assembly_partition_and_collocation_check_the_deadline(kind: str) -> Non
     expected = {
         "box": {"single_domain", "linear"},
         "materials": {"materials", "partition"},
-        "collocation in space": {"collocation_solver"},
+        "collocation in space": {"solver"},
     }
     partition_steps = [step for step in steps if step.endswith(".partition")]
     assert kind != "materials" or len(partition_steps) > 2, "the deadline is also checked before each face"

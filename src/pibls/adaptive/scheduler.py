@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 
 from pibls.adaptive.budget import OutOfTimeError, Progress
 from pibls.adaptive.candidate import Candidate
@@ -49,6 +48,8 @@ class StrategyScheduler:
     engine_failure: str = ""
     """Reason for which the engine was lost, if it was."""
     _local_minima: LocalMinima = field(default_factory=LocalMinima)
+    _known: dict[int, bool] = field(default_factory=dict)
+    """Whether a row of the table applies, by its index."""
     _is_late: bool = False
     """Whether a candidate was not started because of the time limit."""
 
@@ -114,40 +115,54 @@ class StrategyScheduler:
 
     def _run_table(self) -> None:
         """Follow the strategies that apply, then those that still gain; set the final status."""
-        rows = [row for row in self.table if row.applies(self.setup)]
-        for row, following in zip_longest(rows, rows[1:]):
-            strategy = row.build(self.setup)
+        for index, row in enumerate(self.table):
+            strategy = row.build(self.setup) if self._applies(index) else None
             if strategy is None:
                 continue
             strategy.warm_start(self.found)
             self.strategies.append(strategy)
-            if self._follow(strategy, following):
+            if self._follow(strategy, index):
                 return
         for strategy in sorted(self.strategies, key=self._rank):
-            if self._follow(strategy, None):
+            if self._follow(strategy, len(self.table)):
                 return
         self._finalize_best()
         if self.accepted is None:
             self.status = self._unaccepted_status()
 
-    def _follow(self, strategy: Strategy, following: Row | None) -> bool:
-        """Advance a strategy until it ends or yields to the following row; return whether the solve ends."""
-        most = None if following is None else following.dense_columns
-        alone = self.context.subdomains is not None and following is None
-        while not strategy.has_ended and (alone or strategy.is_worthwhile(most)):
-            if self.found is not None and not strategy.fits_budget():
-                self._is_late = True
-                self._finalize_best()
-                if self.accepted is not None:
-                    return True
-                # With a candidate available, one that may exceed the limit is started, and aborted there.
-                if strategy.has_ended or not strategy.may_fit_budget():
-                    return False
+    def _applies(self, index: int) -> bool:
+        """Whether a row applies, which is tested once and only if the rows above do not suffice."""
+        if index not in self._known:
+            self._known[index] = self.table[index].applies(self.setup)
+        return self._known[index]
+
+    def _row_below(self, index: int) -> Row | None:
+        """The next row that applies, if there is one."""
+        return next((self.table[i] for i in range(index + 1, len(self.table)) if self._applies(i)), None)
+
+    def _follow(self, strategy: Strategy, index: int) -> bool:
+        """Advance a strategy until it ends or yields to the row below; return whether the solve ends."""
+        while not strategy.has_ended:
+            if strategy.best is not None and not self._is_continued(strategy, index):
+                return self.accepted is not None
             self._report_expected_time(strategy)
             self._advance(strategy)
-            if self._is_final(strategy, following):
+            if self._is_final(strategy, index):
                 return True
         return False
+
+    def _is_continued(self, strategy: Strategy, index: int) -> bool:
+        """Whether the next candidate of a strategy is worth its cost, and fits into the time limit."""
+        below = self._row_below(index)
+        alone = self.context.subdomains is not None and below is None
+        if not alone and not strategy.is_worthwhile(None if below is None else below.dense_columns):
+            return False
+        if strategy.fits_budget():
+            return True
+        self._is_late = True
+        self._finalize_best()
+        # With a candidate available, one that may exceed the limit is started, and aborted there.
+        return self.accepted is None and not strategy.has_ended and strategy.may_fit_budget()
 
     def _advance(self, strategy: Strategy) -> None:
         """Compute the next candidate of a strategy; if memory does not suffice, the strategy ends."""
@@ -168,7 +183,7 @@ class StrategyScheduler:
 
     # -- the end --
 
-    def _is_final(self, strategy: Strategy, following: Row | None) -> bool:
+    def _is_final(self, strategy: Strategy, index: int) -> bool:
         """Whether the solve ends with the last candidate of a strategy, with the status set."""
         if self._local_minima.repeats(strategy):
             self.status, self.accepted = Status.NO_SOLUTION, strategy
@@ -176,7 +191,8 @@ class StrategyScheduler:
         if strategy.status is None:
             return False
         at_rounding_limit = self._is_at_rounding_limit(strategy)
-        if at_rounding_limit and strategy.is_conclusive and following is not None and following.is_enrichment:
+        below = self._row_below(index) if at_rounding_limit and strategy.is_conclusive else None
+        if below is not None and below.is_enrichment:
             return False
         # For propagating discontinuities below the resolution, accept the time-stepping result.
         is_incompatible = (

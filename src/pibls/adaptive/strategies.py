@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from pibls.adaptive.box_detection import box_problem_of
 from pibls.adaptive.budget import Budget
 from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
 from pibls.adaptive.singular.enrichment import Enrichment
@@ -18,6 +19,7 @@ from pibls.adaptive.thresholds import SCHEDULER
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.analysis.holes.enrichment import HoleEnrichment
 from pibls.assembly.points import Points
+from pibls.geometry import fills_box
 from pibls.nonlinear import Method
 from pibls.spaces import Space
 
@@ -116,12 +118,20 @@ def _random_features(setup: Setup) -> Strategy:
     return setup.random_features(setup.context, enrichment if enrichment.is_essential else Enrichment())
 
 
+def _has_weak_corners(setup: Setup) -> bool:
+    return setup.weak_enrichment is not None and _is_smooth(setup)
+
+
 def _features_of_weak_corners(setup: Setup) -> Strategy | None:
     assert setup.weak_enrichment is not None
     enrichment = setup.weak_enrichment()
     return (
         setup.random_features(setup.context.with_enrichment(enrichment), enrichment) if enrichment else None
     )
+
+
+def _has_holes(setup: Setup) -> bool:
+    return setup.hole_context is not None and _is_smooth(setup)
 
 
 def _features_around_holes(setup: Setup) -> Strategy | None:
@@ -138,6 +148,10 @@ def _features_around_holes(setup: Setup) -> Strategy | None:
 def _is_evolution(setup: Setup) -> bool:
     context = setup.smooth_context
     return not setup.is_restricted and context is not None and context.evolution is not None
+
+
+def _is_evolution_on_a_box(setup: Setup) -> bool:
+    return _is_evolution(setup) and fills_box(setup.context.domain)
 
 
 def _collocation_in_space(setup: Setup) -> Strategy | None:
@@ -164,11 +178,11 @@ def _may_be_divided(setup: Setup) -> bool:
     )
 
 
-def _tensor_products(setup: Setup) -> Strategy | None:
-    from pibls.adaptive.box_detection import box_problem_of
+def _is_stationary_on_a_box(setup: Setup) -> bool:
+    return _may_be_divided(setup) and box_problem_of(setup.context) is not None
 
-    if box_problem_of(setup.context) is None:
-        return None
+
+def _tensor_products(setup: Setup) -> Strategy:
     from pibls.adaptive.tensor_products.strategy import TensorProductStrategy
 
     return TensorProductStrategy(setup.context, setup.budget, guess=setup.guess)
@@ -184,19 +198,24 @@ def _cells(setup: Setup) -> Strategy | None:
 TABLE: tuple[Row, ...] = (
     Row("Radau collocation", _is_initial_value_problem, _ode),
     Row("random features", _is_smooth, _random_features),
-    Row("collocation in space", _is_evolution, _collocation_in_space, dense_columns=SCHEDULER.cheap_columns),
-    Row("Galerkin in space", _is_evolution, _galerkin_in_space, dense_columns=SCHEDULER.cheap_columns),
-    Row("tensor products", _may_be_divided, _tensor_products, dense_columns=SCHEDULER.cheap_columns),
+    Row(
+        "collocation in space",
+        _is_evolution_on_a_box,
+        _collocation_in_space,
+        dense_columns=SCHEDULER.cheap_columns,
+    ),
+    Row("Galerkin in space", _is_evolution, _galerkin_in_space, dense_columns=4 * SCHEDULER.cheap_columns),
+    Row("tensor products", _is_stationary_on_a_box, _tensor_products, dense_columns=SCHEDULER.cheap_columns),
     Row(
         "functions of weak corners",
-        lambda setup: setup.weak_enrichment is not None and _is_smooth(setup),
+        _has_weak_corners,
         _features_of_weak_corners,
         is_enrichment=True,
         dense_columns=2 * SCHEDULER.cheap_columns,
     ),
     Row(
         "functions around holes",
-        lambda setup: setup.hole_context is not None and _is_smooth(setup),
+        _has_holes,
         _features_around_holes,
         is_enrichment=True,
         dense_columns=2 * SCHEDULER.cheap_columns,

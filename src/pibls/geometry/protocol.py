@@ -91,6 +91,13 @@ def box_of(domain: Domain) -> Array:
     return np.asarray(domain.bounds, dtype=float).reshape(len(domain.coordinates), 2)
 
 
+def fills_box(domain: Domain) -> bool:
+    """Return whether the domain is its bounding box, at 2,000 random points."""
+    box = box_of(domain)
+    X = box[:, 0] + (box[:, 1] - box[:, 0]) * np.random.default_rng(0).random((2000, len(box)))
+    return bool(np.asarray(domain.contains(X), dtype=bool).all())
+
+
 def lengths_of(domain: Domain) -> Array:
     """Return the side lengths of the bounding box, (d,)."""
     box = box_of(domain)

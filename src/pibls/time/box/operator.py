@@ -25,6 +25,7 @@ from pibls.assembly.evolutions.semidiscrete import (
     semidiscrete_statement,
 )
 from pibls.basis.polynomials.product import ProductBasis
+from pibls.geometry import fills_box
 from pibls.geometry.integrals.gauss import QuadratureRule
 from pibls.problem.forms.compilation import Residual
 from pibls.runtime.caching import cached_property
@@ -119,7 +120,7 @@ class CollocationOperator:
     def of(cls, context: EvolutionContext) -> CollocationOperator | None:
         """Return the operator of a problem; None if this method cannot discretize it."""
         e, compiled = context.evolution, context.compiled
-        if e is None or compiled.dimension not in (2, 3, 4) or not _is_box(context):
+        if e is None or compiled.dimension not in (2, 3, 4) or not fills_box(context.domain):
             return None
         inside = [r for r in compiled.residuals if r.region.is_interior]
         if len(inside) != compiled.unknowns:
@@ -434,14 +435,6 @@ def _spatial_orders(
         )
         for a in space_axes
     )
-
-
-def _is_box(context: EvolutionContext) -> bool:
-    """Whether the domain fills its bounding box."""
-    rng = np.random.default_rng(0)
-    box = context.box
-    X = box[:, 0] + (box[:, 1] - box[:, 0]) * rng.random((2000, len(box)))
-    return bool(np.asarray(context.domain.contains(X), dtype=bool).all())
 
 
 def _match_unknowns(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ...]:
