@@ -110,12 +110,23 @@ def _is_smooth(setup: Setup) -> bool:
     return context.compiled.dimension > 3 or not (faces.in_equations or is_evolution)
 
 
-def _random_features(setup: Setup) -> Strategy:
+def _random_features(setup: Setup) -> Strategy | None:
     enrichment = setup.context.enrichment
     if setup.context.subdomains is not None:
         # Corner functions cost little compared with all subdomains.
         return setup.random_features(setup.context, replace(enrichment, hole_functions=HoleEnrichment()))
-    return setup.random_features(setup.context, enrichment if enrichment.is_essential else Enrichment())
+    if enrichment.is_essential and enrichment.vector_functions:
+        return None  # at corners of systems random features alone gain nothing
+    return setup.random_features(setup.context, Enrichment())
+
+
+def _has_strong_corners(setup: Setup) -> bool:
+    context = setup.context
+    return _is_smooth(setup) and context.subdomains is None and context.enrichment.is_essential
+
+
+def _features_of_strong_corners(setup: Setup) -> Strategy:
+    return setup.random_features(setup.context, setup.context.enrichment)
 
 
 def _has_weak_corners(setup: Setup) -> bool:
@@ -198,6 +209,13 @@ def _cells(setup: Setup) -> Strategy | None:
 TABLE: tuple[Row, ...] = (
     Row("Radau collocation", _is_initial_value_problem, _ode),
     Row("random features", _is_smooth, _random_features),
+    Row(
+        "functions of strong corners",
+        _has_strong_corners,
+        _features_of_strong_corners,
+        is_enrichment=True,
+        dense_columns=SCHEDULER.cheap_columns,
+    ),
     Row(
         "collocation in space",
         _is_evolution_on_a_box,
