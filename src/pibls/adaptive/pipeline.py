@@ -187,10 +187,12 @@ def _solve_on_one_domain(analysis: Analysis, request: Request, budget: Budget) -
         except OutOfTimeError:
             return plain
 
-    def hole_context() -> ValidationContext | None:
-        # In 2D functions around holes are known from the equation, or cells are used.
-        one = single_subdomain(problem) if compiled.dimension > 2 else None
+    def context_with_holes() -> ValidationContext | None:
+        one = single_subdomain(problem)
         return None if one is None else _context(problem, request, make_enrichment()).on_subdomains(one)
+
+    # In 2D functions around holes are known from the equation, or cells are used.
+    hole_context = context_with_holes if compiled.dimension > 2 else None
 
     if corners.are_weak and not ends and not request.enrich:
         # Functions for the corners of a rectangle and for holes are computed only if the solution needs them.
