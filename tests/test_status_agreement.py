@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pibls.adaptive.pipeline import _consistent_status
 from pibls.adaptive.thresholds import DEFAULT
+from pibls.adaptive.validation.consistency import consistent_status
 from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.status import Status
 
@@ -56,4 +56,4 @@ def error(size: float, *history: float) -> ErrorEstimate:
 def test_status_agrees_with_estimate(
     claimed: Status, size: float, rounding: float | None, history: tuple[float, ...], status: Status
 ) -> None:
-    assert _consistent_status(claimed, strategy(size, rounding), error(size, *history)) is status
+    assert consistent_status(claimed, strategy(size, rounding), error(size, *history)) is status

@@ -15,10 +15,10 @@ from pibls.adaptive import pipeline as pipeline
 from pibls.adaptive.candidate import Candidate, rescaled
 from pibls.adaptive.cells.hp_selection import SizedTree
 from pibls.adaptive.cells.strategy import CellStrategy
-from pibls.adaptive.pipeline import _time_of_total_loss
 from pibls.adaptive.random_features import strategy as feature_strategy
 from pibls.adaptive.random_features.family import RandomFeatureFamily
 from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
+from pibls.adaptive.validation.consistency import time_of_total_loss
 from pibls.adaptive.validation.estimate import ComparisonPoints, ErrorEstimate, error_from_difference
 from pibls.analysis.evolution import evolution_of
 from pibls.assembly.evolutions.ode_equations import group_by_order
@@ -161,15 +161,15 @@ def test_contradiction_is_claimed_when_residual_and_solution_are_constant(
     assert claimed is contradictory
 
 
-def test_time_of_total_loss_of_accuracy() -> None:
+def testtime_of_total_loss_of_accuracy() -> None:
     history = ((1.0, 1e-6), (2.0, 1e-2), (3.0, 0.5), (4.0, 0.5))
     error = ErrorEstimate(0.5, 0.5, history=history)
-    assert _time_of_total_loss(error, 1.0, None) == 3.0
+    assert time_of_total_loss(error, 1.0, None) == 3.0
     assert (
-        _time_of_total_loss(error, 1.0, None, ((2.5, 3.5), (3.9, 5.0))) is None
+        time_of_total_loss(error, 1.0, None, ((2.5, 3.5), (3.9, 5.0))) is None
     )  # the estimate does not apply in initial layers
-    assert _time_of_total_loss(replace(error, history=history[:3]), 1.0, None) is None  # at the very end
-    assert _time_of_total_loss(replace(error, history=history[:2]), 1.0, None) is None
+    assert time_of_total_loss(replace(error, history=history[:3]), 1.0, None) is None  # at the very end
+    assert time_of_total_loss(replace(error, history=history[:2]), 1.0, None) is None
 
 
 # -- random features --

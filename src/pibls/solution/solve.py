@@ -101,6 +101,7 @@ def solve(
         )
     from pibls.adaptive import pipeline
     from pibls.adaptive.budget import Budget
+    from pibls.adaptive.request import Request
     from pibls.linalg.tree.distributed import engine_of
     from pibls.runtime.deadline import deadline
     from pibls.runtime.interruption import keep_interrupts
@@ -118,7 +119,7 @@ def solve(
         from pibls.problem.forms.enrichment import enrichment_functions
 
         added = enrichment_functions(enrich, problem)
-    request = pipeline.Request(
+    request = Request(
         tol, basis, points, method, start, int(seed), max_nodes, time_limit, start_time, workers, added
     )
     with keep_interrupts():

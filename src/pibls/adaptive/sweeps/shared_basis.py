@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pibls.adaptive.candidate import rescaled
-from pibls.adaptive.pipeline import SolveResult
+from pibls.adaptive.request import SolveResult
 from pibls.adaptive.sweeps.reduced_basis import ReducedBasis
 from pibls.adaptive.thresholds import DEFAULT, SWEEPS
 from pibls.adaptive.validation.conditioning import compute_conditioning

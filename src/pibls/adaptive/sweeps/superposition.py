@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.linalg
 
-from pibls.adaptive.pipeline import SolveResult
+from pibls.adaptive.request import SolveResult
 from pibls.adaptive.thresholds import SWEEPS
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import (
