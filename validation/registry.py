@@ -9,11 +9,14 @@ from importlib import import_module
 from validation.entry import Entry
 
 SETS: dict[str, str] = {
-    name: f"validation.sets.{name}"
-    for name in (
-        "textbook", "fresh", "gallery", "shapes", "hard_cells", "evolutions", "moving", "calibration",
-        "unseen", "time_limits",
-    )
+    "textbook": "validation.textbook",
+    "fresh": "validation.fresh",
+    **{
+        name: f"validation.sets.{name}"
+        for name in (
+            "gallery", "shapes", "hard_cells", "evolutions", "moving", "calibration", "unseen", "time_limits",
+        )
+    },
 }  # fmt: skip
 """The module of each set; it defines `entries()`."""
 DEFAULT = ("textbook", "fresh", "gallery", "shapes")

@@ -16,7 +16,7 @@ import pibls
 from validation.entry import Entry
 from validation.measure import Record, falsely_converged, measure, solved
 
-KILL_AFTER = 300.0
+KILL_AFTER = 600.0
 """Seconds after which a process is killed; the status is then KILLED."""
 NUMERICAL = (
     "adaptive", "analysis", "assembly", "basis", "geometry", "linalg", "nonlinear", "problem", "solution",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from validation.measure import falsely_converged, solved
+
 from benchmarks.pages.text import names
 from benchmarks.report_tables import table
-from benchmarks.textbook import solved
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FILE = DOCS / "trust.md"
@@ -27,7 +28,7 @@ GROUPS = {
     "ill-posed": "ill-posed",
 }
 
-Run = Mapping[str, Any]
+Run = dict[str, Any]
 
 
 def stored(name: str) -> list[Run]:
@@ -38,8 +39,8 @@ def stored(name: str) -> list[Run]:
 def results(runs: Sequence[Run]) -> str:
     """Return a table with a row for each group, and the names of the problems that were not solved."""
     rows = []
-    for group in dict.fromkeys(r["group"] for r in runs):
-        some = [r for r in runs if r["group"] == group]
+    for group in dict.fromkeys(r["tags"][0] for r in runs):
+        some = [r for r in runs if r["tags"][0] == group]
         remark = " (detected)" if group == "ill-posed" else ""
         converged = sum(bool(r["converged"]) for r in some)
         below = sum(bool(r.get("estimate_below")) for r in some)
@@ -49,7 +50,7 @@ def results(runs: Sequence[Run]) -> str:
     head = ["", "problems", "solved to the required accuracy", "converged", "estimate below the true error"]
     left = [r["name"] for r in runs if not solved(r)]
     wrong = [r["name"] for r in runs if r.get("estimate_below")]
-    false = [r["name"] for r in runs if r["converged"] and not solved(r)]
+    false = [r["name"] for r in runs if falsely_converged(r)]
     text = f"Not solved within the time limit: {names(left)}. " if left else "All problems were solved. "
     text += f"The estimate was below the true error for {names(wrong)}. " if wrong else ""
     text += (

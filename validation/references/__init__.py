@@ -1,0 +1,1 @@
+"""Reference solutions that are independent of pibls."""
