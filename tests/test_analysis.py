@@ -11,6 +11,7 @@ import sympy as sp
 from typer.testing import CliRunner
 
 import pibls
+from pibls.analysis.singular_points import Strength
 from pibls.cli.app import app
 
 x, y, t, k = sp.symbols("x y t k")
@@ -33,9 +34,11 @@ def test_a_problem_is_analysed_once_for_each_value_of_its_parameters() -> None:
     assert pickle.loads(pickle.dumps(problem)).analysis.order == 2
 
 
-def test_corners_of_a_square_are_weak_and_that_of_an_l_shape_is_strong() -> None:
-    assert poisson(SQUARE).analysis.corners.are_weak
-    assert not poisson(L_SHAPE).analysis.corners.are_weak
+def test_corners_of_a_square_are_weak_and_that_of_an_l_shape_is_essential() -> None:
+    assert [p.strength for p in poisson(SQUARE).analysis.singular_points] == [Strength.WEAK] * 4
+    strongest = max(poisson(L_SHAPE).analysis.singular_points, key=lambda p: p.strength)
+    assert (strongest.point, strongest.strength) == ((0.0, 0.0), Strength.ESSENTIAL)
+    assert strongest.reason == "corner of 270°"
 
 
 def test_evolutions_and_redundant_initial_conditions() -> None:
@@ -75,7 +78,7 @@ def test_summary_has_a_line_for_each_finding() -> None:
     jump = sp.Piecewise((3, (x - 0.5) ** 2 + (y - 0.5) ** 2 < 0.04), (1, True))
     problem = pibls.Problem(SQUARE, [pibls.div(jump * pibls.grad(u)) + 1], [pibls.Dirichlet(u, 0)])
     lines = problem.analysis.summary().splitlines()
-    assert [line.split(":")[0] for line in lines] == ["equations", "type", "subdomains", "corners"]
+    assert [line.split(":")[0] for line in lines] == ["equations", "type", "subdomains", "singular points"]
     assert "linear, order 2" in lines[0]
 
 
@@ -87,7 +90,7 @@ def test_check_verbose_shows_the_analysis(tmp_path: Path) -> None:
     )
     plain = CliRunner().invoke(app, ["check", str(path)])
     verbose = CliRunner().invoke(app, ["check", str(path), "--verbose"])
-    assert "weak (logarithmic)" not in plain.output
-    assert "weak (logarithmic)" in verbose.output
+    assert "4 × corner of 90° (weak)" not in plain.output
+    assert "4 × corner of 90° (weak)" in verbose.output
     facts = json.loads(CliRunner().invoke(app, ["check", str(path), "--verbose", "--json"]).output)
     assert facts["analysis"]["type"] == "stationary"

@@ -12,6 +12,7 @@ import sympy as sp
 
 import pibls
 from pibls.adaptive.singular.enrichment import _limit_size
+from pibls.adaptive.singular.functions import SingularFunctions
 from pibls.analysis.boundary_layers import BoundaryLayers, find_boundary_layers
 from pibls.analysis.corners import incompatible_conditions as corners
 from pibls.analysis.corners.symbol import _clusters, symbol_of
@@ -75,7 +76,7 @@ def hole_enrichment(domain: Any, equation: Any = None) -> HoleEnrichment:
 
 def test_orders_of_hole_functions() -> None:
     far, near = (hole_enrichment(BOX - pibls.Disk((x, y), (0.5, 0.5), r)) for r in (0.01, 0.3))
-    few: Any = replace(far, efolds=19.5, images=()).functions()[0]
+    few: Any = replace(far, images=()).functions(19.5)[0]
     assert 8 <= few.orders <= 16  # the boundary is far away
     assert 0.1 < far.holes[0].decays[0] < 0.3
     assert near.holes[0].decays[0] < 0.9
@@ -343,7 +344,8 @@ def test_corner_functions_are_reduced_to_a_maximum() -> None:
         def reduced(self, share: float) -> Part:
             return Part(int(share * 400))
 
-    (less,) = _limit_size((Part(400),), 100)  # type: ignore[arg-type]
+    block = SingularFunctions(parts=(Part(400),))  # type: ignore[arg-type]
+    (less,) = _limit_size((block,), 100)
     assert 60 <= less.size <= 100
-    (least,) = _limit_size((Part(400),), 1)  # type: ignore[arg-type]
+    (least,) = _limit_size((block,), 1)
     assert 20 <= least.size <= 80  # the minimum

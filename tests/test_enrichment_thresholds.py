@@ -13,25 +13,24 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.singular import system_corners as system_corner_module
 from pibls.adaptive.singular.cell_corners import CellCornerFunctions
-from pibls.adaptive.singular.enrichment import (
-    Enrichment,
-    _graded_points,
-    corner_enrichment,
-)
+from pibls.adaptive.singular.corners import functions_at_corners
+from pibls.adaptive.singular.enrichment import Enrichment
+from pibls.adaptive.singular.functions import SingularFunctions
+from pibls.adaptive.singular.holes import functions_around_holes
+from pibls.adaptive.singular.pencils import functions_at_junctions, functions_at_system_corners
+from pibls.adaptive.singular.reach import _is_close
 from pibls.adaptive.subdomains.family import SubdomainFamily
 from pibls.adaptive.subdomains.subdomain_problem import SubdomainProblem
 from pibls.adaptive.sweeps import shared_basis as shared_basis
 from pibls.adaptive.sweeps.reduced_basis import ReducedBasis
 from pibls.adaptive.sweeps.shared_basis import SharedBasisSolver
-from pibls.analysis.corners import selection as corner_selection
-from pibls.analysis.corners.scalar_corners import VALUES, Corner, corners_of
-from pibls.analysis.holes.enrichment import HoleEnrichment
+from pibls.analysis.corners import scalar_corners, system_corners
+from pibls.analysis.corners.scalar_corners import VALUES, Corner, strongest_corners
+from pibls.analysis.singular_points import Strength
 from pibls.assembly.points import Points, PointSet
 from pibls.errors import ProblemError
 from pibls.geometry import Boundary
-from pibls.problem.forms.compilation import compile_problem
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)
@@ -48,18 +47,18 @@ def corner(angle: float) -> Corner:
 
 def test_strongest_corners(monkeypatch: pytest.MonkeyPatch) -> None:
     angles = np.linspace(1.05, 1.9, 90) * math.pi
-    monkeypatch.setattr(corner_selection, "corners_of", lambda *_: [corner(a) for a in angles])
-    strongest = corner_selection.strongest_corners(None, None)  # type: ignore[arg-type]
+    monkeypatch.setattr(scalar_corners, "corners_of", lambda *_: [corner(a) for a in angles])
+    strongest = strongest_corners(None, None)  # type: ignore[arg-type]
     assert 12 <= len(strongest) <= 48
     assert min(c.angle for c in strongest) > np.sort(angles)[-60]
-    monkeypatch.setattr(corner_selection, "corners_of", lambda *_: [corner(a) for a in angles[:10]])
-    assert len(corner_selection.strongest_corners(None, None)) == 10  # type: ignore[arg-type]
+    monkeypatch.setattr(scalar_corners, "corners_of", lambda *_: [corner(a) for a in angles[:10]])
+    assert len(strongest_corners(None, None)) == 10  # type: ignore[arg-type]
 
 
 def test_points_graded_towards_a_corner() -> None:
     problem = pibls.Problem(L_SHAPE, [u.diff(x, 2) + u.diff(y, 2) - 1], [pibls.Dirichlet(u, 0)])
-    inner = next(c for c in corners_of(compile_problem(problem), L_SHAPE) if math.hypot(*c.point) < 1e-9)
-    X = _graded_points(inner, L_SHAPE, 0.5)
+    blocks = functions_at_corners(problem.analysis)
+    X = next(b.validation_points for b in blocks if np.abs(b.places).max() < 1e-9)
     distance = np.linalg.norm(X, axis=1)
     assert 40 <= len(X) <= 100
     assert 1e-5 < distance.min() < 1e-3
@@ -76,25 +75,29 @@ class Part:
         return Part(int(share * self.size))
 
 
-def test_enrichment_grows_with_refinement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HoleEnrichment, "boundary_points", lambda *_: NO_BOUNDARY)
-    monkeypatch.setattr(HoleEnrichment, "__bool__", lambda _: True)
-    enrichment = Enrichment(parts=(Part(4500),), hole_functions=HoleEnrichment(), domain=L_SHAPE)  # type: ignore[arg-type]
-    refinements = [enrichment.at_refinement(k) for k in range(9)]
-    efolds = [item.hole_functions.efolds for item in refinements]
+def test_enrichment_grows_with_refinement() -> None:
+    efolds: list[float] = []
+
+    def functions(e: float) -> tuple[()]:
+        efolds.append(e)
+        return ()
+
+    family: Any = SimpleNamespace(functions=functions)
+    blocks = (SingularFunctions(parts=(Part(4500),)), SingularFunctions(family=family))  # type: ignore[arg-type]
+    refinements = [Enrichment(blocks, L_SHAPE).at_refinement(k) for k in range(9)]
+    sizes = [item.size for item in refinements]
     assert 5.0 < efolds[0] < 12.0
     assert all(1.1 < b / a < 1.7 for a, b in pairwise(efolds[:6]))
     assert efolds[5] == efolds[8]
-    sizes = [item.parts[0].size for item in refinements]
     for size, maximum in zip(sizes, (500, 1000, 2000, 4000), strict=False):
         assert 0.7 * maximum < size <= maximum
-    few = Enrichment(parts=(Part(900),), hole_functions=HoleEnrichment(), domain=L_SHAPE)  # type: ignore[arg-type]
-    assert 350 < few.at_refinement(0).parts[0].size <= 500
+    few = Enrichment((SingularFunctions(parts=(Part(900),)),), L_SHAPE)  # type: ignore[arg-type]
+    assert 350 < few.at_refinement(0).size <= 500
 
 
 def test_points_at_a_corner_are_not_fitted() -> None:
     boundary = Boundary(np.array([[1.0, 1.0]]), np.array([[1.0, 0.0]]), (None,))
-    enrichment = Enrichment(parts=(Part(1),), boundary_fit_points=boundary, corners=np.zeros((1, 2)))  # type: ignore[arg-type]
+    enrichment = Enrichment((SingularFunctions(boundary_fit_points=boundary, places=np.zeros((1, 2))),))
     X = np.array([[1e-11, 0.0], [1e-7, 0.0]])
 
     class Side:
@@ -116,28 +119,25 @@ def test_integration_cells_are_graded_towards_corners() -> None:
         return PointSet((np.zeros((1, 2)),), np.zeros((1, 2)), np.ones((1, 1)))
 
     region: Any = SimpleNamespace(is_divisible=lambda _: True, sample=sample)
-    enrichment = Enrichment(singular_points=np.zeros((1, 2)), domain=L_SHAPE)
-    enrichment.integration_points(
-        region, PointSet((np.zeros((2, 2)),), np.zeros((2, 2)), np.ones((1, 2))), 1.0
+    found = PointSet((np.zeros((2, 2)),), np.zeros((2, 2)), np.ones((1, 2)))
+    weak, strong = (
+        SingularFunctions(strength, places=np.zeros((1, 2)))
+        for strength in (Strength.WEAK, Strength.MODERATE)
     )
+    assert Enrichment((weak,), L_SHAPE).integration_points(region, found, 1.0) is found
+    Enrichment((weak, strong), L_SHAPE).integration_points(region, found, 1.0)
     assert 25 <= min(counts) <= 60
     assert 70 <= max(counts) <= 200
 
 
-def test_validation_points_on_the_boundary_of_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
-    efolds_seen: list[float] = []
-    boundary = HoleEnrichment.boundary_points
-
-    def recorded(self: HoleEnrichment, *more: float) -> Boundary:
-        efolds_seen.append(self.efolds)
-        return boundary(self, *more)
-
-    monkeypatch.setattr(HoleEnrichment, "boundary_points", recorded)
+def test_validation_points_on_the_boundary_of_a_hole() -> None:
     domain = pibls.Box({x: (0, 1), y: (0, 1)}) - pibls.Disk((x, y), (0.5, 0.5), 0.2)
     problem = pibls.Problem(domain, [u.diff(x, 2) + u.diff(y, 2) - 1], [pibls.Dirichlet(u, 0)])
-    corner_enrichment((), compile_problem(problem), domain)
-    assert len(efolds_seen) == 1
-    assert 4.0 < efolds_seen[0] < 9.0
+    (block,) = functions_around_holes(problem.analysis)
+    assert block.boundary_validation_points is not None
+    X = block.boundary_validation_points.points
+    on_the_hole = np.abs(np.hypot(*(X - 0.5).T) - 0.2) < 1e-9
+    assert 10 <= on_the_hole.sum() <= 60
 
 
 def test_degrees_of_corner_functions_in_cells() -> None:
@@ -322,7 +322,7 @@ def test_nearly_dependent_snapshots(size: float, is_used: bool, monkeypatch: pyt
 # -- system corners --
 
 
-def test_maximum_degree_at_system_corners(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maximum_degree_of_pencil_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     requested: list[float] = []
 
     class StopError(Exception):
@@ -334,12 +334,19 @@ def test_maximum_degree_at_system_corners(monkeypatch: pytest.MonkeyPatch) -> No
 
     pencil = SimpleNamespace(conditions=(), has_exponents=lambda _: False, exponents=exponents, sectors=())
     corner_stub: Any = SimpleNamespace(angle=1.0, pencil=pencil, is_strong=True)
-    for linear in (True, False):
-        with pytest.raises(StopError):
-            system_corner_module.with_system_corners(Enrichment(), [corner_stub], L_SHAPE, is_linear=linear)
     junction: Any = SimpleNamespace(point=(0.0, 0.0), pencil=pencil, subdomains=())
+    for linear in (True, False):
+        analysis: Any = SimpleNamespace(
+            is_linear=linear,
+            domain=L_SHAPE,
+            decomposition=SimpleNamespace(),
+            system_corners=[corner_stub],
+            junctions=[junction],
+        )
+        with pytest.raises(StopError):
+            list(functions_at_system_corners(analysis))
     with pytest.raises(StopError):
-        system_corner_module.with_junctions(Enrichment(), [junction], L_SHAPE, None)  # type: ignore[arg-type]
+        list(functions_at_junctions(analysis))
     linear_limit, nonlinear_limit, junction_limit = requested
     assert 25.0 < linear_limit < 50.0
     assert 8.0 < nonlinear_limit < 18.0
@@ -350,10 +357,10 @@ def test_maximum_degree_at_system_corners(monkeypatch: pytest.MonkeyPatch) -> No
 def test_too_many_system_corners_are_ignored(
     count: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corner_selection, "leading_operator", lambda *_: None)
-    monkeypatch.setattr(corner_selection, "system_corners", lambda *_: (None,) * count)
+    monkeypatch.setattr(system_corners, "leading_operator", lambda *_: None)
+    monkeypatch.setattr(system_corners, "system_corners", lambda *_: (None,) * count)
     compiled: Any = SimpleNamespace(unknowns=1)
-    assert len(corner_selection.relevant_system_corners(compiled, L_SHAPE)) == expected
+    assert len(system_corners.relevant_system_corners(compiled, L_SHAPE)) == expected
 
 
 @pytest.mark.parametrize(("distance", "close"), [(0.1, True), (0.6, False)])
@@ -361,4 +368,4 @@ def test_subdomain_close_to_a_junction(distance: float, close: bool) -> None:
     box = np.array([[0.0, 0.6], [0.0, 0.8]])
     partition = SimpleNamespace(box=lambda _: box, samples=[np.array([[2.0, 0.0], [0.0, distance]])])
     materials: Any = SimpleNamespace(partition=partition)
-    assert system_corner_module._is_close(np.zeros(2), 0, materials) is close
+    assert _is_close(np.zeros(2), 0, materials) is close

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +15,16 @@ import pibls
 from pibls.adaptive.budget import Budget
 from pibls.adaptive.candidate import compute_candidate
 from pibls.adaptive.scheduler import StrategyScheduler
+from pibls.adaptive.singular import builder
+from pibls.adaptive.singular.builder import SingularKind
+from pibls.adaptive.singular.functions import SingularFunctions
 from pibls.adaptive.strategies import TABLE, Row, Setup
 from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import ErrorEstimate
-from pibls.arrays import Array, Mask
+from pibls.analysis.analysis import Analysis
+from pibls.analysis.singular_points import Strength
+from pibls.arrays import Array, Mask, MultiIndex
 from pibls.geometry import Boundary, Domain, box_of, is_in_cell
 from pibls.problem import statement as problem_module
 from pibls.problem.forms.compilation import compile_problem
@@ -146,6 +152,58 @@ def test_user_defined_strategy() -> None:
     assert isinstance(scheduler.best, PaperStrategy)  # it is the first row of the table
     assert scheduler.found is not None
     assert scheduler.found.relative_residual < 1e-6
+
+
+# -- singular functions: a file with a function that yields blocks, and a row ---------------------------
+
+
+@dataclass(frozen=True)
+class LayerFunctions:
+    """e^(-x/w) and e^((x - 1)/w), the layers at both ends of an interval."""
+
+    width: float
+    size = 2
+
+    def draw(self, box: Array, rng: np.random.Generator) -> LayerFunctions:
+        return self
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        rates = np.array([-1.0, 1.0]) / self.width
+        values = np.exp(rates * (X - [0.0, 1.0]))
+        return [np.asfortranarray(rates ** alpha[0] * values) for alpha in alphas]
+
+
+@dataclass(frozen=True)
+class LayerAtEnd:
+    point: tuple[float, ...]
+    strength = Strength.ESSENTIAL
+    reason = "boundary layer"
+
+
+def layers_at_ends(analysis: Analysis) -> list[LayerAtEnd]:
+    return [LayerAtEnd((0.0,)), LayerAtEnd((1.0,))]
+
+
+def functions_of_layers(analysis: Analysis) -> Iterator[SingularFunctions]:
+    places = np.array([end.point for end in layers_at_ends(analysis)])
+    yield SingularFunctions(Strength.ESSENTIAL, (LayerFunctions(1e-4),), places=places)
+
+
+def test_user_defined_singular_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1e-8 v'' - v + cos x = 0, v(0) = v(1) = 0: far fewer functions than cells need."""
+    v = LINE
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1), [1e-8 * v.diff(x, 2) - v + sp.cos(x)], [pibls.Dirichlet(v, 0)]
+    )
+    without = pibls.solve(problem, tol=1e-8)
+    row = SingularKind(functions_of_layers, layers_at_ends)
+    monkeypatch.setattr(builder, "KINDS", (*builder.KINDS, row))
+    solution = pibls.solve(problem, tol=1e-8)
+    X = np.concatenate([np.linspace(0, 1, 200), np.geomspace(1e-6, 1e-2, 50)])
+    exact = (np.cos(X) - np.exp(-X / 1e-4) - np.cos(1) * np.exp((X - 1) / 1e-4)) / (1 + 1e-8)
+    assert solution.converged
+    assert np.abs(solution(X) - exact).max() <= solution.error.max <= 1e-7
+    assert solution.nodes < 0.7 * without.nodes
 
 
 # -- an error estimator ------------------------------------------------------------------------------

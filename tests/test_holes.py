@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -92,7 +91,7 @@ def test_elongated_hole_has_several_centres() -> None:
 def test_close_discs_have_slower_decay_than_isolated_ones() -> None:
     """Two discs of radius r, 0.02 r apart, have images at a distance of √(0.02) r from their circles."""
     discs = [pibls.Disk((x, y), (a, 0.3), 0.1) for a in (0.3, 0.502)] + [pibls.Disk((x, y), (0.5, 0.75), 0.1)]
-    enrichment = replace(enrichment_of(SQUARE - discs[0] - discs[1] - discs[2]), efolds=12.0)
+    enrichment = enrichment_of(SQUARE - discs[0] - discs[1] - discs[2])
     close, _, isolated = (hole.decays[0] for hole in enrichment.holes)
     assert 0.84 < close < 0.89
     assert isolated < 0.4
@@ -212,13 +211,13 @@ def test_unknowns_of_very_different_size() -> None:
 
 def test_enrichment_points_are_on_the_hole_and_in_the_domain() -> None:
     domain = SQUARE - pibls.Disk((x, y), (0.3, 0.4), 0.1)
-    enrichment = replace(enrichment_of(domain), efolds=16.0)
+    enrichment = enrichment_of(domain)
     circle = enrichment.holes[0].boundary_points(30)
     assert np.allclose(np.hypot(circle.points[:, 0] - 0.3, circle.points[:, 1] - 0.4), 0.1)
-    inner = enrichment.domain_points(domain)
+    inner = enrichment.domain_points(16.0, domain)
     assert len(inner) > 20
     assert np.all(domain.contains(inner))
-    sizes = [sum(f.size for f in enrichment.functions(fraction)) for fraction in (0.25, 0.5, 1.0)]
+    sizes = [sum(f.size for f in enrichment.functions(efolds)) for efolds in (4.0, 8.0, 16.0)]
     assert all(a < b for a, b in pairwise(sizes))
 
 

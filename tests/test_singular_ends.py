@@ -30,7 +30,7 @@ def bessel(length: int) -> pibls.Problem:
 
 def powers(problem: pibls.Problem) -> list[tuple[float, list[float], bool]]:
     found = singular_ends(problem)
-    return [(e.point, [round(p, 9) for p, _ in e.powers[:2]], e.powers[0][1]) for e in found]
+    return [(e.point[0], [round(p, 9) for p, _ in e.powers[:2]], e.powers[0][1]) for e in found]
 
 
 @pytest.mark.parametrize(

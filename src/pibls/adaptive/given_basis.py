@@ -8,7 +8,7 @@ from typing import Any, cast
 from pibls.adaptive.budget import Budget
 from pibls.adaptive.candidate import Candidate, compute_candidate, condition_errors, rescaled
 from pibls.adaptive.request import Request, SolveResult, context_of, engine_for, result_of
-from pibls.adaptive.singular.enrichment import Enrichment
+from pibls.adaptive.singular.builder import given_functions
 from pibls.adaptive.thresholds import DEFAULT
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import ErrorEstimate, compare, with_lower_bound
@@ -53,7 +53,7 @@ def _given_settings(problem: Problem, request: Request) -> tuple[ValidationConte
 
 
 def _given_context(problem: Problem, request: Request) -> ValidationContext:
-    context = context_of(problem, request, Enrichment(request.enrich))
+    context = context_of(problem, request, given_functions(request.enrich, problem.domain))
     decomposition = analyze(problem).decomposition
     return context if decomposition is None else context.on_subdomains(decomposition)
 

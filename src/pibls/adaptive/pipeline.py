@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -13,16 +14,8 @@ from pibls.adaptive.dropped_conditions import solve_with_redundant, solve_withou
 from pibls.adaptive.given_basis import solve_as_given
 from pibls.adaptive.request import Request, SolveResult, context_of, engine_for, result_of
 from pibls.adaptive.scheduler import StrategyScheduler
-from pibls.adaptive.singular.enrichment import (
-    Enrichment,
-    corner_enrichment,
-    with_singular_ends,
-)
-from pibls.adaptive.singular.system_corners import (
-    enrich_subdomains,
-    with_junctions,
-    with_system_corners,
-)
+from pibls.adaptive.singular.builder import build, build_mirrored
+from pibls.adaptive.singular.enrichment import Enrichment
 from pibls.adaptive.strategies import Setup
 from pibls.adaptive.thresholds import CELLS, SCHEDULER
 from pibls.adaptive.validation.consistency import consistent_status, time_of_total_loss
@@ -38,7 +31,7 @@ from pibls.geometry import box_of, time_of
 from pibls.linalg.memory import keep_freed_memory
 from pibls.problem import Problem, refuse_unsupported_sources
 from pibls.problem.forms.compilation import compile_problem
-from pibls.problem.interfaces.decomposition import SubdomainDecomposition, single_subdomain
+from pibls.problem.interfaces.decomposition import single_subdomain
 from pibls.problem.interfaces.unsupported_interfaces import refuse_unsupported_interfaces
 from pibls.runtime.deadline import deadline
 from pibls.status import Status
@@ -104,61 +97,35 @@ def _run(problem: Problem, request: Request, budget: Budget) -> SolveResult:
         decided = solve_with_redundant(problem, analysis.redundant, request, solve_reduced)
         if decided is not None:
             return decided
-    if analysis.decomposition is not None:
-        return _solve_on_subdomains(analysis, analysis.decomposition, request, budget)
-    return _solve_on_one_domain(analysis, request, budget)
+    return _solve_analyzed(analysis, request, budget)
 
 
-def _solve_on_subdomains(
-    analysis: Analysis, decomposition: SubdomainDecomposition, request: Request, budget: Budget
-) -> SolveResult:
-    """Solve on subdomains between interfaces, with the singular functions of corners and junctions."""
-    problem, compiled, corners = analysis.problem, analysis.compiled, analysis.corners
-    plain = enrich_subdomains(corners.scalar, corners.system, compiled, decomposition, request.enrich)
-    junctions = analysis.junctions
+def _solve_analyzed(analysis: Analysis, request: Request, budget: Budget) -> SolveResult:
+    """Solve on the domain, or on its subdomains, with singular functions; some are added only if needed."""
+    problem, decomposition = analysis.problem, analysis.decomposition
+    singular = build(analysis, request.enrich)
+    delayed = singular.delayed
+    if decomposition is not None:
+        context = context_of(problem, request, singular.initial).on_subdomains(decomposition)
+        undivided = context_of(problem, request) if decomposition.is_optional else None
 
-    def with_junction_functions() -> ValidationContext | None:
-        extra = with_junctions(plain, junctions, problem.domain, decomposition)
-        return None if extra is plain else context_of(problem, request, extra).on_subdomains(decomposition)
+        def context_with(make: Callable[[], Enrichment]) -> ValidationContext | None:
+            extra = make()
+            return context_of(problem, request, extra).on_subdomains(decomposition) if extra else None
 
-    # Singular functions at the ends of interfaces are computed only if the solution needs them. It always
-    # needs them around an interior corner or the tip of a slit.
-    context = with_junction_functions() if any(j.is_full_angle for j in junctions) else None
-    later = with_junction_functions if context is None else None
-    if context is None:
-        context = context_of(problem, request, plain).on_subdomains(decomposition)
-    undivided = context_of(problem, request) if decomposition.is_optional else None
-    return _schedule(context, request, budget, None, later, undivided=undivided)
-
-
-def _solve_on_one_domain(analysis: Analysis, request: Request, budget: Budget) -> SolveResult:
-    """Solve on the whole domain; singular functions of weak corners are added only if needed."""
-    problem, compiled, corners = analysis.problem, analysis.compiled, analysis.corners
-    ends = analysis.singular_ends
-
-    def make_enrichment() -> Enrichment:
-        plain = corner_enrichment(corners.scalar, compiled, problem.domain, request.enrich)
-        plain = with_singular_ends(plain, ends)
-        try:
-            return with_system_corners(plain, corners.system, problem.domain, is_linear=compiled.is_linear)
-        except OutOfTimeError:
-            return plain
+        later = None if delayed is None else partial(context_with, delayed)
+        return _schedule(context, request, budget, None, later, undivided=undivided)
 
     def context_with_holes() -> ValidationContext | None:
         one = single_subdomain(problem)
-        return None if one is None else context_of(problem, request, make_enrichment()).on_subdomains(one)
+        if one is None:
+            return None
+        return context_of(problem, request, build_mirrored(analysis)).on_subdomains(one)
 
     # In 2D functions around holes are known from the equation, or cells are used.
-    hole_context = context_with_holes if compiled.dimension > 2 else None
-
-    if corners.are_weak and not ends and not request.enrich:
-        # Functions for the corners of a rectangle and for holes are computed only if the solution needs them.
-        # At corners of a nonlinear system refined cells are better.
-        weak_enrichment = make_enrichment if compiled.is_linear or not corners.system else None
-        return _schedule(context_of(problem, request), request, budget, weak_enrichment, hole_context)
-    extra = make_enrichment()
-    context = context_of(problem, request, extra)
-    return _schedule(context, request, budget, None if extra.is_essential else lambda: extra, hole_context)
+    hole_context = context_with_holes if analysis.compiled.dimension > 2 else None
+    context = context_of(problem, request, singular.initial)
+    return _schedule(context, request, budget, delayed, hole_context)
 
 
 def _solve_ill_posed(

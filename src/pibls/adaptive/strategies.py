@@ -8,7 +8,7 @@ and one row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pibls.adaptive.box_detection import box_problem_of
 from pibls.adaptive.budget import Budget
@@ -17,7 +17,6 @@ from pibls.adaptive.singular.enrichment import Enrichment
 from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.thresholds import SCHEDULER
 from pibls.adaptive.validation.context import ValidationContext
-from pibls.analysis.holes.enrichment import HoleEnrichment
 from pibls.assembly.points import Points
 from pibls.geometry import fills_box
 from pibls.nonlinear import Method
@@ -114,7 +113,7 @@ def _random_features(setup: Setup) -> Strategy | None:
     enrichment = setup.context.enrichment
     if setup.context.subdomains is not None:
         # Corner functions cost little compared with all subdomains.
-        return setup.random_features(setup.context, replace(enrichment, hole_functions=HoleEnrichment()))
+        return setup.random_features(setup.context, enrichment)
     if enrichment.is_essential and enrichment.vector_functions:
         return None  # at corners of systems random features alone gain nothing
     return setup.random_features(setup.context, Enrichment())
@@ -148,9 +147,7 @@ def _has_holes(setup: Setup) -> bool:
 def _features_around_holes(setup: Setup) -> Strategy | None:
     assert setup.hole_context is not None
     context = setup.hole_context()
-    if context is None:
-        return None
-    return setup.random_features(context, replace(context.enrichment, hole_functions=HoleEnrichment()))
+    return None if context is None else setup.random_features(context, context.enrichment)
 
 
 # -- subdivision of space and time --

@@ -6,6 +6,7 @@ nor the pencil of its corners.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from pibls.analysis.boundary_condition_count import (
@@ -13,12 +14,14 @@ from pibls.analysis.boundary_condition_count import (
     redundant_boundary_conditions,
 )
 from pibls.analysis.corners.junctions import Junction, junctions_of
-from pibls.analysis.corners.selection import Corners, find_corners
+from pibls.analysis.corners.scalar_corners import Corner, strongest_corners
+from pibls.analysis.corners.system_corners import SystemCorner, relevant_system_corners
 from pibls.analysis.evolution import Evolution, evolution_of, redundant_initial_conditions
 from pibls.analysis.flux_balance import FluxImbalance, flux_imbalance
 from pibls.analysis.frobenius import SingularEnd, singular_ends
 from pibls.analysis.missing_conditions import lacks_boundary_condition
 from pibls.analysis.redundant_conditions import redundant_conditions
+from pibls.analysis.singular_points import SingularPoint
 from pibls.analysis.well_posedness import (
     has_missing_inflow_conditions,
     outflow_conditions,
@@ -55,7 +58,7 @@ class Analysis:
     >>> poisson = pibls.Problem(
     ...     pibls.Box({x: (0, 1), y: (0, 1)}), [u.diff(x, 2) + u.diff(y, 2) + 1], [pibls.Dirichlet(u, 0)]
     ... )
-    >>> poisson.analysis.order, poisson.analysis.evolution, len(poisson.analysis.corners.scalar)
+    >>> poisson.analysis.order, poisson.analysis.evolution, len(poisson.analysis.corners)
     (2, None, 4)
     """
 
@@ -120,10 +123,15 @@ class Analysis:
         return tuple(self.compiled.residuals[i] for i in redundant_conditions(self.compiled, self.domain))
 
     @cached_property
-    def corners(self) -> Corners:
-        """Corners of a plane domain at which solutions are singular."""
+    def system_corners(self) -> tuple[SystemCorner, ...]:
+        """Corners of a plane domain at which solutions of a system are singular."""
         check_deadline()
-        return find_corners(self.compiled, self.domain)
+        return relevant_system_corners(self.compiled, self.domain)
+
+    @cached_property
+    def corners(self) -> tuple[Corner, ...]:
+        """Corners of a plane domain at which solutions of scalar equations are singular, the strongest."""
+        return () if self.system_corners else strongest_corners(self.compiled, self.domain)
 
     @cached_property
     def singular_ends(self) -> tuple[SingularEnd, ...]:
@@ -142,6 +150,11 @@ class Analysis:
         if self.decomposition is None:
             return ()
         return tuple(junctions_of(self.compiled, self.domain, self.decomposition))
+
+    @property
+    def singular_points(self) -> tuple[SingularPoint, ...]:
+        """All places near which the solution is not smooth."""
+        return (*self.corners, *self.system_corners, *self.singular_ends, *self.junctions)
 
     def summary(self) -> str:
         """Return a description in a few lines."""
@@ -163,14 +176,14 @@ class Analysis:
         if planes:
             out["discontinuities"] = f"on {planes} plane(s) inside the domain"
         if self.decomposition is not None:
-            out["subdomains"] = f"{len(self.decomposition)}, {len(self.junctions)} junction(s)"
-        corners = self.corners
-        if corners.scalar or corners.system:
-            strength = "weak (logarithmic)" if corners.are_weak else "strong"
-            out["corners"] = f"{len(corners.scalar) + len(corners.system)}, {strength}"
-        if self.singular_ends:
-            out["singular end points"] = str(len(self.singular_ends))
+            out["subdomains"] = str(len(self.decomposition))
+        if self.singular_points:
+            out["singular points"] = self._describe_singular_points()
         return out
+
+    def _describe_singular_points(self) -> str:
+        kinds = Counter((p.reason, p.strength.name.lower()) for p in self.singular_points)
+        return ", ".join(f"{n} × {reason} ({strength})" for (reason, strength), n in kinds.items())
 
     def _describe_evolution(self, evolution: Evolution) -> str:
         name = self.problem.coordinates[evolution.axis]

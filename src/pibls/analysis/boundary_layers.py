@@ -121,8 +121,8 @@ class BoundaryLayers:
             dict(self.symbol), n, [k * step for k in range(1, math.ceil(LAYERS.waves_per_efold * efolds))]
         )
 
-    def boundary_points(self, efolds: float) -> Boundary:
-        """Return points of the boundary, as many as the functions need."""
+    def boundary_points(self, efolds: float, shift: float = 0.0) -> Boundary:
+        """Return points of the boundary, as many as the functions need; ``shift`` has no effect."""
         n = LAYERS.points_per_function * sum(f.size for f in self.functions(efolds))
         faces, lengths = faces_of(self.domain), lengths_of(self.domain)
         sizes = np.array([face.measure(lengths) for face in faces])
@@ -130,6 +130,10 @@ class BoundaryLayers:
         return join_boundaries(
             [_uniform_points(face, k) for face, k in zip(faces, counts.tolist(), strict=True)], self.dimension
         )
+
+    def fit_points(self, efolds: float, domain: Domain) -> Array:
+        """Return no points: the functions solve the equation by themselves."""
+        return np.empty((0, self.dimension))
 
     @property
     def validation_points(self) -> Array:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from pibls.analysis.singular_points import Strength
 from pibls.analysis.thresholds import SINGULAR_ENDS
 from pibls.arrays import Array
 from pibls.basis.singular.corner_functions import Singular, Tip
@@ -33,7 +34,7 @@ _TYPICAL = sp.Rational(7, 10)  # typical value of the unknown solution and its d
 class SingularEnd:
     """A singular end point of an interval, with its exponents as (power, whether with a logarithm)."""
 
-    point: float
+    point: tuple[float]
     inward: int
     length: float
     powers: tuple[tuple[float, bool], ...]
@@ -44,14 +45,22 @@ class SingularEnd:
         return min((p for p, log in self.powers if not log), default=np.inf)
 
     @property
+    def strength(self) -> Strength:
+        return max(Strength.of_power(self.min_exponent), Strength.MODERATE)
+
+    @property
+    def reason(self) -> str:
+        return "singular end point"
+
+    @property
     def functions(self) -> Singular:
-        tip = Tip((self.point,), 0.0 if self.inward > 0 else np.pi, self.length)
+        tip = Tip(self.point, 0.0 if self.inward > 0 else np.pi, self.length)
         return Singular(tip, tuple((p, 0, int(log), 0.0) for p, log in self.powers))
 
     def points_towards(self, levels: int, shift: float) -> Array:
         """Return points (n, 1) whose distance to the end decreases geometrically."""
         r = 0.25 * self.length * 0.5 ** (np.arange(levels) + shift)
-        return np.asarray((self.point + self.inward * r)[:, None])
+        return np.asarray((self.point[0] + self.inward * r)[:, None])
 
 
 def _boundary_value_form(problem: Problem) -> Form | None:
@@ -88,7 +97,7 @@ def singular_ends(problem: Problem) -> tuple[SingularEnd, ...]:
 
         if _may_be_singular(form, vanishes):
             powers = tuple(_powers(form, value, inward))
-            out += [SingularEnd(point, inward, b - a, powers)] if powers else []
+            out += [SingularEnd((point,), inward, b - a, powers)] if powers else []
     return tuple(out)
 
 

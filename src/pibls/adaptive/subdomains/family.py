@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -84,21 +84,20 @@ class SubdomainFamily:
 
         Functions around holes are added to these.
         """
-        known = self.hole_functions_for(nodes)
+        efolds = shrink * self.hole_efolds(nodes)
         unit = nodes / sum(self.shares)
         specs = [
-            self._spec_of(unit * w, g, shrink, k.functions(shrink) if k else ())
-            for w, g, k in zip(self._feature_shares, self.cavities, known, strict=True)
+            self._spec_of(unit * w, g, shrink, k.functions(efolds) if k else ())
+            for w, g, k in zip(self._feature_shares, self.cavities, self._hole_functions, strict=True)
         ]
         return SubdomainSpecs(tuple(specs), waves=nodes)
 
-    def hole_functions_for(self, nodes: int) -> tuple[HoleEnrichment, ...]:
-        """Return the functions around the holes of each subdomain, for ``nodes`` random features in total."""
+    def hole_efolds(self, nodes: int) -> float:
+        """Return the truncation e^-x of the functions around holes for ``nodes`` random features in total."""
         share = 2.0 * nodes / (RANDOM_FEATURES.initial_nodes.get(self.dimension, 1) * sum(self.shares))
-        efolds = SUBDOMAINS.initial_hole_exponent + SUBDOMAINS.hole_exponent_per_doubling * math.log2(
+        return SUBDOMAINS.initial_hole_exponent + SUBDOMAINS.hole_exponent_per_doubling * math.log2(
             max(share, 1.0)
         )
-        return tuple(replace(k, efolds=efolds) if k else k for k in self._hole_functions)
 
     def alternatives(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[RandomFeatureFamily]:
         """Return no alternatives, which exist in many dimensions only."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from pibls.adaptive.basis_parts import vector_functions_of
 from pibls.adaptive.singular.enrichment import Enrichment
+from pibls.adaptive.singular.functions import SingularFunctions
 from pibls.adaptive.subdomains.family import SubdomainFamily, SubdomainSpecs
 from pibls.adaptive.thresholds import ENRICHMENT, SUBDOMAINS
 from pibls.analysis.holes.enrichment import HoleEnrichment, holes_in
@@ -81,8 +82,10 @@ class SubdomainProblem:
 
     def with_enrichment(self, spec: SubdomainSpecs, share: float, extra: Enrichment) -> SubdomainSpecs:
         """Return the bases with singular functions, each in its subdomain."""
-        own = [replace(extra.restricted_to(p.is_in_subdomain), vector_functions=()) for p in self.subdomains]
-        specs = (cast("BasisSpec", e.added_to(s, share)) for e, s in zip(own, spec.specs, strict=True))
+        specs = (
+            extra.parts_added_to(s, p.is_in_subdomain, share)
+            for s, p in zip(spec.specs, self.subdomains, strict=True)
+        )
         return SubdomainSpecs(tuple(specs), extra.reduced_vector_functions(share), spec.waves)
 
     def draw_space(self, spec: Choice, rng: np.random.Generator) -> Space:
@@ -172,10 +175,10 @@ class SubdomainProblem:
     def _hole_boundaries(self, nodes: int) -> HoleBoundaries:
         """Return points on the boundaries of holes, by the pair of subdomains; -1 is the exterior."""
         division, out = self.decomposition.partition, dict[tuple[int, int], list[Boundary]]()
-        for number, known in enumerate(self.family.hole_functions_for(nodes)):
+        for number, known in enumerate(self.family.hole_functions):
             if not known:
                 continue
-            rim = known.boundary_points()
+            rim = known.boundary_points(self.family.hole_efolds(nodes))
             beyond = (
                 rim.points + JUNCTIONS.offset * float(lengths_of(self.subdomains[number]).min()) * rim.normals
             )
@@ -211,7 +214,7 @@ class SubdomainProblem:
         if fitted and self.enrichment:
             found = self._enrichments[number].add_fit_points(found)
         if more is not None:
-            found = Enrichment(boundary_fit_points=more).add_fit_points(found)
+            found = Enrichment((SingularFunctions(boundary_fit_points=more),)).add_fit_points(found)
         out: dict[tuple[Region, tuple[int, ...]], PointSet] = {}
         for region, there in found.items():
             if not len(there):

@@ -117,7 +117,7 @@ class ValidationContext:
     ) -> ValidationContext:
         """Create the context; ``cache`` has results of earlier solves, independent of seed and tol."""
         cache = ValidationCache() if cache is None else cache
-        cached = cache.contexts.get(seed) if not extra else None
+        cached = cache.contexts.get(seed) if extra is None or not extra.blocks else None
         if cached is not None and cached.compiled is compiled:
             # Values of Python functions are not reused: they may have changed.
             known = {key: k for key, k in cached.coefficients_cache.items() if not k.residual.data}
@@ -134,7 +134,7 @@ class ValidationContext:
         }
         extra = Enrichment() if extra is None else extra
         held_out = {
-            r: _with_enrichment_points(r, PointSet.joined([found, *narrow_points[r]]), extra)
+            r: extra.add_validation_points(r, PointSet.joined([found, *narrow_points[r]]))
             for r, found in held_out.items()
         }
         evolution = evolution_of(compiled, domain)
@@ -155,7 +155,7 @@ class ValidationContext:
             cache=cache,
             narrow_data_points=np.concatenate([np.empty((0, d)), *inside]),
         )
-        if not extra:
+        if not extra.blocks:
             cache.store(context)
         return context
 
@@ -164,7 +164,7 @@ class ValidationContext:
         subdomains = SubdomainProblem(self.compiled, materials, self.enrichment)
         n = VALIDATION.held_out.get(self.compiled.dimension, 1000)
         held_out, interfaces = subdomains.held_out(n, n // 2, "halton", self.stream(0, 1))
-        held_out = {r: _with_enrichment_points(r, found, self.enrichment) for r, found in held_out.items()}
+        held_out = {r: self.enrichment.add_validation_points(r, found) for r, found in held_out.items()}
         accepted_points, on = subdomains.held_out(n, n // 2, "uniform", self.stream(6, 1))
         sites = [site for found in (*accepted_points.values(), *on.values()) for site in found.sites]
         where = replace(self.comparison_points, all=np.concatenate([self.comparison_points.all, *sites]))
@@ -223,12 +223,12 @@ class ValidationContext:
 
     def with_enrichment(self, extra: Enrichment) -> ValidationContext:
         """Return the context with singular functions and their validation points."""
-        held_out = {r: _with_enrichment_points(r, found, extra) for r, found in self.held_out.items()}
+        held_out = {r: extra.add_validation_points(r, found) for r, found in self.held_out.items()}
         rims = () if extra.boundary_validation_points is None else (extra.boundary_validation_points.points,)
         where = replace(
             self.comparison_points,
             all=np.concatenate(
-                [self.comparison_points.all, extra.validation_points, extra.weak_corner_points, *rims]
+                [self.comparison_points.all, extra.validation_points, extra.comparison_points, *rims]
             ),
         )
         return replace(self, enrichment=extra, held_out=held_out, comparison_points=where)
@@ -302,20 +302,6 @@ class ValidationContext:
 def random_stream(seed: int, *key: int) -> np.random.Generator:
     """Return an independent random stream for a seed and a purpose."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
-
-
-def _with_enrichment_points(region: Region, found: PointSet, extra: Enrichment) -> PointSet:
-    """Add validation points near corners and on the boundaries of holes."""
-    if region.is_integral:
-        return extra.integration_points(region, found, 1.7)
-    if region.is_interior and len(extra.validation_points):
-        sites = np.concatenate([found.sites[0], extra.validation_points])
-        return PointSet((sites,), np.zeros_like(sites))
-    if region.is_boundary and region.sites == 1 and extra.boundary_validation_points is not None:
-        more = extra.boundary_validation_points.select(region.mask(extra.boundary_validation_points))
-        sites = np.concatenate([found.sites[0], more.points])
-        return PointSet((sites,), np.concatenate([found.normals, more.normals]))
-    return found
 
 
 def _comparison_points(

@@ -19,6 +19,7 @@ from pibls.analysis.corners.boundary_segments import opening_angle
 from pibls.analysis.corners.pencil import Pencil, PencilCondition, Sector
 from pibls.analysis.corners.scalar_corners import is_helmholtz, leading_operator
 from pibls.analysis.corners.system_corners import lower_terms, pencil_condition, principal_part
+from pibls.analysis.singular_points import Strength
 from pibls.analysis.thresholds import JUNCTIONS, SEGMENTS
 from pibls.arrays import Array
 from pibls.geometry import Boundary, Domain, box_of, faces_of, time_of
@@ -35,11 +36,12 @@ class Junction:
     pencil: Pencil = field(compare=False, repr=False)
     subdomains: tuple[int, ...]
     lower_order: tuple[bool, bool] = (False, False)
-    """Whether the equations have lower-order terms, and whether these are nonlinear."""
+    """Whether terms of lower order, other than c·u, add functions, and whether these terms are nonlinear."""
     is_reaction_only: bool = False
     """Whether the only lower-order term is c·u, equal in all sectors."""
 
     has_incompatible_data = False
+    sides = None
 
     @property
     def start(self) -> float:
@@ -53,6 +55,15 @@ class Junction:
     def is_full_angle(self) -> bool:
         """Whether the domain surrounds the point: an interior point, or the tip of a slit."""
         return self.angle > 2.0 * math.pi - SEGMENTS.min_angle
+
+    @property
+    def strength(self) -> Strength:
+        """Essential at interior corners and the tips of slits."""
+        return Strength.ESSENTIAL if self.is_full_angle else Strength.WEAK
+
+    @property
+    def reason(self) -> str:
+        return f"junction of {len(self.subdomains)} subdomains"
 
 
 @dataclass(frozen=True)
@@ -188,12 +199,13 @@ def _junction(
     samples = [materials.partition.samples[p][: JUNCTIONS.samples] for p in fan.subdomains]
     lower = [lower_terms(compiled, s.symbol, X) for s, X in zip(fan.sectors, samples, strict=True)]
     has_lower_terms = any(a for a, _ in lower)
+    only_reaction = has_lower_terms and _is_uniform_helmholtz(compiled, fan.subdomains, materials)
     return Junction(
         (float(point[0]), float(point[1])),
         pencil,
         fan.subdomains,
-        (has_lower_terms, any(b for _, b in lower)),
-        has_lower_terms and _is_uniform_helmholtz(compiled, fan.subdomains, materials),
+        (has_lower_terms and not only_reaction, any(b for _, b in lower)),
+        only_reaction,
     )
 
 

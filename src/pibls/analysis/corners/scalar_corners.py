@@ -24,8 +24,9 @@ from pibls.analysis.corners.boundary_segments import (
     meeting_ends,
     opening_angle,
 )
+from pibls.analysis.singular_points import Strength
 from pibls.analysis.thresholds import SCALAR_CORNERS, SEGMENTS
-from pibls.arrays import Array
+from pibls.arrays import Array, Complex
 from pibls.basis.singular.corner_functions import Singular, Tip
 from pibls.geometry import Boundary, Domain, box_of, faces_of
 from pibls.geometry.faces.face import join_boundaries
@@ -54,10 +55,25 @@ class Corner:
     """Points of both sides that approach the corner."""
     mu: complex = 1j
 
-    def points_at(self, z: Array) -> Array:
+    def points_at(self, z: Complex) -> Array:
         """Return the points (n, 2) at the complex offsets z from the corner."""
         y = z.imag / self.mu.imag
         return np.array(self.point) + np.stack([z.real - self.mu.real * y, y], axis=-1)
+
+    @property
+    def min_power(self) -> float:
+        """Smallest non-integer power of any unknown; infinite if there is none."""
+        powers = [self.first_power(k) for k in range(len(self.kinds))]
+        return min((p for p in powers if p is not None), default=math.inf)
+
+    @property
+    def strength(self) -> Strength:
+        """Weak at the corners of a rectangle, essential at re-entrant ones."""
+        return Strength.of_power(self.min_power)
+
+    @property
+    def reason(self) -> str:
+        return f"corner of {math.degrees(self.angle):.4g}°"
 
     @property
     def is_angular_or_mixed(self) -> bool:
@@ -105,6 +121,14 @@ def corners_of(compiled: CompiledProblem, domain: Domain) -> tuple[Corner, ...]:
         if changes and any(corner.powers(k) for k in range(compiled.unknowns)):
             out.append(corner)
     return tuple(out)
+
+
+def strongest_corners(compiled: CompiledProblem, domain: Domain) -> tuple[Corner, ...]:
+    """Return the strongest corners; a digitised outline has hundreds of nearly straight ones."""
+    corners = corners_of(compiled, domain)
+    if len(corners) > SCALAR_CORNERS.max_corners:
+        corners = tuple(sorted(corners, key=lambda c: c.min_power)[: SCALAR_CORNERS.max_corners])
+    return corners
 
 
 def _corner(

@@ -21,7 +21,9 @@ from pibls.analysis.corners.boundary_segments import (
     opening_angle,
 )
 from pibls.analysis.corners.pencil import CornerPower, Pencil, PencilCondition, Sector
+from pibls.analysis.corners.scalar_corners import leading_operator
 from pibls.analysis.corners.symbol import Row, Symbol, symbol_of
+from pibls.analysis.singular_points import SingularPoint, Strength
 from pibls.analysis.thresholds import SCALAR_CORNERS, SEGMENTS, SYSTEM_CORNERS
 from pibls.arrays import Array
 from pibls.basis.singular.polar import PolarBasis
@@ -42,7 +44,6 @@ class SystemCorner:
     angle: float
     pencil: Pencil = field(compare=False, repr=False)
     sides: Boundary = field(compare=False, repr=False)
-    is_straight: bool
     has_incompatible_data: bool
     """Whether the data of the two sides are incompatible at the corner."""
     lower_order: tuple[bool, bool]
@@ -67,9 +68,17 @@ class SystemCorner:
             and self.min_exponent < 1.0 + SCALAR_CORNERS.integer_tol
         )
 
+    @property
+    def strength(self) -> Strength:
+        return Strength.ESSENTIAL if self.is_strong else Strength.WEAK
 
-class SingularPoint(Protocol):
-    """A singular point: a corner of the domain, or a junction of interfaces."""
+    @property
+    def reason(self) -> str:
+        return f"corner of {math.degrees(self.angle):.4g}° of a system"
+
+
+class PencilPoint(SingularPoint, Protocol):
+    """A singular point with an operator pencil: a corner of the domain, or a junction of interfaces."""
 
     @property
     def point(self) -> tuple[float, float]: ...
@@ -78,7 +87,21 @@ class SingularPoint(Protocol):
     @property
     def has_incompatible_data(self) -> bool: ...
     @property
-    def lower_order(self) -> tuple[bool, bool]: ...
+    def lower_order(self) -> tuple[bool, bool]:
+        """Whether terms of lower order add functions, and whether these terms are nonlinear."""
+
+    @property
+    def sides(self) -> Boundary | None:
+        """Boundary points that approach the point."""
+
+
+def relevant_system_corners(compiled: CompiledProblem, domain: Domain) -> tuple[SystemCorner, ...]:
+    """Return the corners of a system; none if each unknown has a second-order equation of its own."""
+    leads = [leading_operator(compiled, k) for k in range(compiled.unknowns)]
+    if all(lead is not None for lead in leads) and len({lead[1] for lead in leads if lead}) == 1:
+        return ()
+    found = system_corners(compiled, domain)
+    return found if len(found) <= SYSTEM_CORNERS.max_corners else ()
 
 
 def system_corners(compiled: CompiledProblem, domain: Domain) -> tuple[SystemCorner, ...]:
@@ -128,7 +151,6 @@ def _system_corner(
         angle,
         pencil,
         join_boundaries([one.approach_points, two.approach_points], 2),
-        one.segment.is_straight and two.segment.is_straight,
         _has_incompatible_data(one, two, pencil, size),
         lower_terms(compiled, symbol, np.random.default_rng(3).random((16, 2)) - 0.5),
     )
@@ -290,7 +312,7 @@ def corner_bases(
     return out
 
 
-def _lower_order_degrees(place: SingularPoint, exponents: Sequence[tuple[complex, int]]) -> list[float]:
+def _lower_order_degrees(place: PencilPoint, exponents: Sequence[tuple[complex, int]]) -> list[float]:
     """Return the degrees that lower derivatives and products add to the leading, non-integer exponents."""
     least = place.pencil.min_degree
     leading = [
@@ -309,7 +331,7 @@ def _lower_order_degrees(place: SingularPoint, exponents: Sequence[tuple[complex
 
 
 def lower_order_bases(
-    place: SingularPoint,
+    place: PencilPoint,
     sector: Sector,
     exponents: Sequence[tuple[complex, int]],
     domain: Domain,
@@ -337,7 +359,7 @@ def lower_order_bases(
     return out
 
 
-def max_distance(point: tuple[float, float], domain: Domain) -> float:
+def max_distance(point: tuple[float, float] | Array, domain: Domain) -> float:
     """Return the distance from a point to the farthest point of the boundary."""
     X = np.concatenate([face.dense_points() for face in faces_of(domain)])
     return float(np.linalg.norm(X - np.array(point), axis=1).max())

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pibls.analysis.boundary_layers import BoundaryLayers, constant_coefficients, helmholtz_reduction
+from pibls.analysis.boundary_layers import constant_coefficients, helmholtz_reduction
 from pibls.analysis.holes.loops import dense_points, inscribed_circles, loops, signed_double_area
 from pibls.analysis.holes.mirror_images import Image, Mirror, mirror_images
 from pibls.analysis.thresholds import HOLES, JUNCTIONS, SEGMENTS
@@ -133,7 +133,10 @@ class Hole:
 
 @dataclass(frozen=True)
 class HoleEnrichment:
-    """All holes of a domain, with the kind of functions that the equations need around them."""
+    """All holes of a domain, with the kind of functions that the equations need around them.
+
+    Functions are added until the error is e^-efolds.
+    """
 
     holes: tuple[Hole, ...] = ()
     kind: HoleBasisKind = field(default_factory=HoleBasisKind)
@@ -141,17 +144,13 @@ class HoleEnrichment:
     """The faces of the outer boundary, as mirrors."""
     images: tuple[Image, ...] = ()
     """Mirror images of the holes in the outer boundary."""
-    efolds: float = 0.0
-    """Functions are added until the error is e^-efolds."""
-    layers: BoundaryLayers | None = None
-    """Boundary layers along the outer boundary."""
     outer_circle: tuple[float, float, float] | None = None
     """The outer boundary as a circle (x, y, radius), if it is one."""
     outer_decay: float = 0.0
     """Ratio of successive orders of the field from outside that circle."""
 
     def __bool__(self) -> bool:
-        return bool(self.holes) or self.layers is not None or self.outer_decay > 0.0
+        return bool(self.holes) or self.outer_decay > 0.0
 
     def with_neighbours(self, others: Sequence[HoleEnrichment]) -> HoleEnrichment:
         """Return the enrichment with the field from outside, if the outer circle is a hole of another one."""
@@ -173,41 +172,38 @@ class HoleEnrichment:
         terms = ((float(p), 0, 0, delta) for p in orders for delta in (0.0, 0.5 * math.pi)[: 1 + bool(p)])
         return (Singular(Tip((a, b), 0.0, r, None, 1j, self.kind.rate, self.kind.growth), tuple(terms)),)
 
-    def functions(self, share: float = 1.0) -> tuple[BasisSpec, ...]:
-        """Return the functions of all holes, images and layers; fewer for a ``share`` below 1."""
-        if not self.efolds:
-            return ()
-        efolds = share * self.efolds
+    def functions(self, efolds: float) -> tuple[BasisSpec, ...]:
+        """Return the functions of all holes and images."""
         own = (f for hole in self.holes for f in hole.functions(efolds, self.kind))
         seen = (
             self.kind.basis_at(i.centre, i.radius, n)
             for i, n in zip(self.images, self._image_orders(efolds), strict=True)
         )
-        layers = () if self.layers is None else self.layers.functions(efolds)
-        return (*own, *seen, *layers, *self._regular(efolds))
+        return (*own, *seen, *self._regular(efolds))
 
     def _image_orders(self, efolds: float) -> list[int]:
         decays = [q for hole in self.holes for q in hole.decays]
         return [image.orders(efolds, decays[image.circle_index]) for image in self.images]
 
-    def boundary_points(self, shift: float = 0.0) -> Boundary:
-        """Return points of the boundaries of all holes, of the mirrors and of the layers."""
-        each = [hole.boundary_points(n, shift) for hole, n in zip(self.holes, self._sizes, strict=True)]
-        seen = self._image_orders(self.efolds)
-        parts = [*each, *(m.points(self.images, seen) for m in self.mirrors)]
-        parts += [] if self.layers is None else [self.layers.boundary_points(self.efolds)]
-        return join_boundaries(parts, parts[0].points.shape[1] if parts else 2)
+    def boundary_points(self, efolds: float, shift: float = 0.0) -> Boundary:
+        """Return points of the boundaries of all holes, and of the mirrors."""
+        sizes = self._sizes(efolds)
+        each = [hole.boundary_points(n, shift) for hole, n in zip(self.holes, sizes, strict=True)]
+        seen = self._image_orders(efolds)
+        return join_boundaries([*each, *(m.points(self.images, seen) for m in self.mirrors)], 2)
 
-    def domain_points(self, domain: Domain, shift: float = 0.0) -> Array:
-        """Return points around all holes, for functions that do not solve the equation by themselves."""
-        each = [
-            hole.domain_points(2 * n, domain, shift) for hole, n in zip(self.holes, self._sizes, strict=True)
-        ]
+    def domain_points(self, efolds: float, domain: Domain, shift: float = 0.0) -> Array:
+        """Return points around all holes."""
+        sizes = self._sizes(efolds)
+        each = [hole.domain_points(2 * n, domain, shift) for hole, n in zip(self.holes, sizes, strict=True)]
         return np.concatenate([np.empty((0, 2)), *each])
 
-    @property
-    def _sizes(self) -> list[int]:
-        return [sum(f.size for f in h.functions(self.efolds, self.kind)) for h in self.holes]
+    def fit_points(self, efolds: float, domain: Domain) -> Array:
+        """Return points around all holes, for functions that do not solve the equation by themselves."""
+        return self.domain_points(efolds, domain) if self.kind.depth else np.empty((0, 2))
+
+    def _sizes(self, efolds: float) -> list[int]:
+        return [sum(f.size for f in h.functions(efolds, self.kind)) for h in self.holes]
 
 
 def outer_faces(domain: Domain) -> tuple[Face, ...]:

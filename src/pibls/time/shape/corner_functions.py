@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.analysis.corners.scalar_corners import singular_functions
-from pibls.analysis.corners.selection import strongest_corners
+from pibls.analysis.corners.scalar_corners import singular_functions, strongest_corners
 from pibls.arrays import Array
 from pibls.basis import Basis, Singular
 from pibls.geometry import Domain, box_of
