@@ -191,7 +191,11 @@ class StrategyScheduler:
         if strategy.status is None:
             return False
         at_rounding_limit = self._is_at_rounding_limit(strategy)
-        below = self._row_below(index) if at_rounding_limit and strategy.is_conclusive else None
+        # Without essential singular functions, no basis may seem to have a solution.
+        is_open = (at_rounding_limit and strategy.is_conclusive) or (
+            strategy.status is Status.NO_SOLUTION and self.context.enrichment.is_essential
+        )
+        below = self._row_below(index) if is_open else None
         if below is not None and below.is_enrichment:
             return False
         # For propagating discontinuities below the resolution, accept the time-stepping result.
