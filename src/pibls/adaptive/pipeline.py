@@ -51,7 +51,7 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
             # The time limit was reached during the analysis: only the fallback is computed.
             with deadline(None):
                 context = context_of(problem, request)
-            return _schedule(context, request, budget, None)
+            return _follow_table(_setup(context, request, budget), request)
 
 
 def _refuse_many_cells(problem: Problem, max_nodes: int) -> None:
@@ -114,7 +114,8 @@ def _solve_analyzed(analysis: Analysis, request: Request, budget: Budget) -> Sol
             return context_of(problem, request, extra).on_subdomains(decomposition) if extra else None
 
         later = None if delayed is None else partial(context_with, delayed)
-        return _schedule(context, request, budget, None, later, undivided=undivided)
+        setup = _setup(context, request, budget)
+        return _follow_table(replace(setup, hole_context=later, undivided_context=undivided), request)
 
     def context_with_holes() -> ValidationContext | None:
         one = single_subdomain(problem)
@@ -125,7 +126,8 @@ def _solve_analyzed(analysis: Analysis, request: Request, budget: Budget) -> Sol
     # In 2D functions around holes are known from the equation, or cells are used.
     hole_context = context_with_holes if analysis.compiled.dimension > 2 else None
     context = context_of(problem, request, singular.initial)
-    return _schedule(context, request, budget, delayed, hole_context)
+    setup = _setup(context, request, budget)
+    return _follow_table(replace(setup, weak_enrichment=delayed, hole_context=hole_context), request)
 
 
 def _solve_ill_posed(
@@ -139,7 +141,8 @@ def _solve_ill_posed(
     )
     context = replace(context_of(problem, request), evolution=None)
     small_budget = replace(budget, max_nodes=min(budget.max_nodes, most))
-    answer = _schedule(context, request, small_budget, None, allows_subdivision=False)
+    setup = replace(_setup(context, request, small_budget), allows_subdivision=False)
+    answer = _follow_table(setup, request)
     if unstable and answer.status.converged:
         return answer
     found = {"growth": ill_posed.growth, "imbalance": ill_posed.imbalance}
@@ -147,33 +150,14 @@ def _solve_ill_posed(
     return replace(answer, status=status, estimator=KnownEstimate(UNCHECKED), notes=notes)
 
 
-def _schedule(
-    context: ValidationContext,
-    request: Request,
-    budget: Budget,
-    weak_enrichment: Callable[[], Enrichment] | None,
-    hole_context: Callable[[], ValidationContext | None] | None = None,
-    *,
-    undivided: ValidationContext | None = None,
-    allows_subdivision: bool = True,
-) -> SolveResult:
-    engine = engine_for(request, budget)
-    context, undivided = (
-        replace(context, engine=engine),
-        None if undivided is None else replace(undivided, engine=engine),
-    )
-    setup = Setup(
-        context,
-        budget,
-        request.points,
-        request.method,
-        request.guess,
-        weak_enrichment,
-        hole_context,
-        undivided,
-        allows_subdivision,
-    )
-    scheduler = StrategyScheduler(setup)
+def _setup(context: ValidationContext, request: Request, budget: Budget) -> Setup:
+    """Return what all strategies of a solve are built from."""
+    return Setup(context, budget, request.points, request.method, request.guess)
+
+
+def _follow_table(setup: Setup, request: Request) -> SolveResult:
+    """Follow the strategy table, and return the best candidate with its status and estimate."""
+    scheduler = StrategyScheduler(setup.on_engine(engine_for(request, setup.budget)))
     scheduler.run()
     best, error = scheduler.best, scheduler.error
     assert best is not None  # run() computes at least one candidate
@@ -188,4 +172,4 @@ def _schedule(
     notes["lost"] = time_of_total_loss(
         error, float(np.max(scales, initial=0.0)), best.best, notes.get("layers", ())
     )
-    return result_of(best.best, status, KnownEstimate(error), tuple(budget.history), notes)
+    return result_of(best.best, status, KnownEstimate(error), tuple(setup.budget.history), notes)

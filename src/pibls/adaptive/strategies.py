@@ -8,7 +8,7 @@ and one row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pibls.adaptive.box_detection import box_problem_of
 from pibls.adaptive.budget import Budget
@@ -19,6 +19,7 @@ from pibls.adaptive.thresholds import SCHEDULER
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.assembly.points import Points
 from pibls.geometry import fills_box
+from pibls.linalg.tree.engine import Engine
 from pibls.nonlinear import Method
 from pibls.spaces import Space
 
@@ -50,6 +51,15 @@ class Setup:
     def smooth_context(self) -> ValidationContext | None:
         """The problem for strategies without general subdomains; None if it needs them."""
         return self.context if self.context.subdomains is None else self.undivided_context
+
+    def on_engine(self, engine: Engine) -> Setup:
+        """Return the setup with the engine that eliminates the cells."""
+        undivided = self.undivided_context
+        return replace(
+            self,
+            context=replace(self.context, engine=engine),
+            undivided_context=None if undivided is None else replace(undivided, engine=engine),
+        )
 
     def random_features(self, context: ValidationContext, enrichment: Enrichment) -> RandomFeatureStrategy:
         """Return the strategy with random features and these singular functions."""
