@@ -79,7 +79,7 @@ figures: $(READY)
 	$(BIN)/python -m benchmarks.assay_holdout
 	$(BIN)/python -m benchmarks.assay_forward
 	$(BIN)/python -m benchmarks.assay --page
-	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python -m benchmarks.calibration
 	$(BIN)/python benchmarks/sensitivity.py --again
 	$(BIN)/python benchmarks/convergence.py
 	$(BIN)/python benchmarks/scale_figure.py

@@ -1,6 +1,6 @@
 """Calibration of the error estimate: true error against estimate over many problems, seeds, tolerances.
 
-    python benchmarks/calibration.py [--seeds 5]
+    python -m benchmarks.calibration [--seeds 5]
 
 Writes docs/data/calibration.json and docs/figures/calibration.png, and prints the summary that
 docs/trust.md quotes.
@@ -11,18 +11,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sympy as sp
+import validation
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import pibls
-from benchmarks.measure import table, threads, timed
-from benchmarks.problems import Known, all_problems
+from benchmarks.measure import table, threads
 
 ROOT = Path(__file__).resolve().parents[1]
 TOLERANCES = (1e-4, 1e-7, 1e-10)
@@ -30,64 +27,22 @@ DATA = ROOT / "docs/data/calibration.json"
 FIGURE = ROOT / "docs/figures/calibration.png"
 
 
-def paper_cases() -> list[Known]:
-    """Return the eleven cases of the paper as `Known` problems; their exact solutions are NumPy functions."""
-    return [PaperCase(c.name, "paper", c.problem, {c.problem.unknowns[0]: c}) for c in pibls.cases.values()]
-
-
-class PaperCase(Known):
-    """A case of the paper."""
-
-    def error(self, solution: Any, n: int = 3000) -> tuple[float, float]:
-        X = self.problem.domain.interior(n, np.random.default_rng(77))
-        exact = next(iter(self.exact.values())).exact(*X.T)
-        return float(np.abs(solution(*X.T) - exact).max()), float(np.abs(exact).max())
-
-
-def square_torsion() -> Known:
-    """Return -Δu = 1 on the unit square, u = 0 on its sides: u has r² log r singularities at the corners."""
-    x, y = sp.symbols("x y")
-    u = sp.Function("u")(x, y)
-    problem = pibls.Problem(
-        pibls.Box({x: (0, 1), y: (0, 1)}),
-        [sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)],
-        [pibls.Dirichlet(u, 0)],
-    )
-    return Known("torsion of a square", "rough", problem, {u: torsion})
-
-
-def torsion(x: Any, y: Any) -> Any:
-    """Return its Fourier series along the axis of fast decay (60 terms along the other axis: error 3e-6)."""
-    from_x, from_y = np.minimum(x, 1 - x), np.minimum(y, 1 - y)
-    near, far = np.minimum(from_x, from_y), np.maximum(from_x, from_y)
-    a = np.pi * np.arange(1, 8000, 2)[:, None]
-    decay = (np.exp(-a * far) + np.exp(-a * (1 - far))) / (1 + np.exp(-a))
-    return near * (1 - near) / 2 - (4 / a**3 * np.sin(a * near) * decay).sum(axis=0)
-
-
-def run(problems: list[Known], seeds: range, max_nodes: int = 1500) -> list[dict[str, Any]]:
-    """Return one record per problem, seed and tolerance."""
+def run(chosen: Sequence[validation.Entry], seeds: range) -> list[dict[str, Any]]:
+    """Return one record per problem, seed and tolerance; errors are relative to max|u| of all unknowns."""
     out = []
-    for known in problems:
-        for tol in TOLERANCES:
-            for seed in seeds:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", pibls.ConvergenceWarning)
-                    solution, seconds = timed(
-                        lambda k=known, t=tol, s=seed: pibls.solve(  # type: ignore[misc]
-                            k.problem, tol=t, seed=s, max_nodes=max_nodes
-                        )
-                    )
-                error, size = known.error(solution)
-                out.append(
-                    {
-                        "problem": known.name, "kind": known.kind, "tol": tol, "seed": seed,
-                        "true": error / size, "estimate": solution.error.max / size,
-                        "converged": solution.converged, "status": solution.status.name,
-                        "nodes": solution.nodes, "seconds": round(seconds, 4),
-                    }
-                )  # fmt: skip
-        print(f"{known.name} done", file=sys.stderr, flush=True)
+    for entry in chosen:
+        for tol, seed in product(TOLERANCES, seeds):
+            found = validation.measure(entry, seed, tol=tol)
+            size = max(u["size"] for u in found["unknowns"].values())
+            out.append(
+                {
+                    "problem": entry.name, "kind": ", ".join(entry.tags), "tol": tol, "seed": seed,
+                    "true": max(u["error"] for u in found["unknowns"].values()) / size,
+                    "estimate": found["estimate"] / size,
+                    **{key: found[key] for key in ("converged", "status", "nodes", "seconds")},
+                }
+            )  # fmt: skip
+        print(f"{entry.name} done", file=sys.stderr, flush=True)
     return out
 
 
@@ -150,7 +105,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="number of seeds")
     arguments = parser.parse_args()
     with threads(1):
-        records = run([*paper_cases(), *all_problems(), square_torsion()], range(arguments.seeds))
+        records = run(validation.entries(["calibration"]), range(arguments.seeds))
     DATA.parent.mkdir(parents=True, exist_ok=True)
     DATA.write_text("[\n" + ",\n".join(json.dumps(r) for r in records) + "\n]\n")
     draw(records, FIGURE)

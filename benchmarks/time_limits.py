@@ -26,9 +26,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from validation.sets.time_limits import PROBLEMS
 
 from benchmarks.store import STATE
-from benchmarks.time_limit_problems import PROBLEMS
 
 STORED = STATE / "time_limits.json"
 LIMITS, THREADS, LOADS = (0.5, 2.0, 10.0), (1, 2), ("quiet", "busy")

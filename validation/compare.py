@@ -49,13 +49,13 @@ def compare(old: Path, new: Path, *, everything: bool = False) -> int:
         "estimate no longer below error": (
             at for at in both if _below(before[at]) and not _below(after[at])
         ),
-        "in one file only": sorted(set(before) ^ set(after)),
     }  # fmt: skip
     for at in both if everything else unlike:
         print(row(at, before[at], after[at]))
     found = {title: list(names) for title, names in lists.items()}
     for title, names in found.items():
         print(f"{title}: {'; '.join(f'{s}: {n}, seed {i}' for s, n, i in names) or 'none'}")
+    print(f"in one file only: {len(set(before) ^ set(after))}")
     print(f"{len(both) - len(unlike)} of {len(both)} solves are equal bit for bit")
     timed = [at for at in both if before[at].get("seconds") and after[at].get("seconds")]
     if timed:

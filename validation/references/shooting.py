@@ -64,4 +64,4 @@ def conductivity_of_u() -> list[Callable[[Array], Array]]:
 
 
 OTHERS = {"conductivity of u": conductivity_of_u}
-"""The problems of `benchmarks.unseen` that are known to have several solutions."""
+"""The problems of `validation.sets.unseen` that are known to have several solutions."""
