@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Protocol
 
-MAX_STRONG_POWER = 1.0 - 1e-6
-"""A least power below this makes fluxes infinite: random features alone converge poorly."""
+from pibls.analysis.thresholds import SCALAR_CORNERS
 
 
 class Strength(IntEnum):
@@ -22,7 +21,7 @@ class Strength(IntEnum):
     @classmethod
     def of_power(cls, least: float) -> Strength:
         """Return the strength of a least non-integer power, which is infinite if there is none."""
-        if least < MAX_STRONG_POWER:
+        if least < 1.0 - SCALAR_CORNERS.integer_tol:
             return cls.ESSENTIAL
         return cls.WEAK if least == float("inf") else cls.MODERATE
 

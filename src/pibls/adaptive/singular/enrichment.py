@@ -119,12 +119,10 @@ class Enrichment:
             elif region.is_interior and len(self.fit_points):
                 out[region] = PointSet.inside(np.concatenate([found.sites[0], self.fit_points]))
             elif self.boundary_fit_points is not None and region.is_boundary and region.sites == 1:
-                more = self.boundary_fit_points.select(region.mask(self.boundary_fit_points))
                 # In the corner itself derivatives are infinite or discontinuous.
                 size = float(np.abs(self.boundary_fit_points.points).max() or 1.0)
                 kept = self._distances(found.sites[0]) > ENRICHMENT.corner_offset * size
-                X = np.concatenate([found.sites[0][kept], more.points])
-                out[region] = PointSet((X,), np.concatenate([found.normals[kept], more.normals]))
+                out[region] = _with_boundary(region, found.select(kept), self.boundary_fit_points)
         return out
 
     def _distances(self, X: Array) -> Array:
@@ -141,9 +139,7 @@ class Enrichment:
             return PointSet.inside(np.concatenate([found.sites[0], self.validation_points]))
         rims = self.boundary_validation_points
         if region.is_boundary and region.sites == 1 and rims is not None:
-            more = rims.select(region.mask(rims))
-            X = np.concatenate([found.sites[0], more.points])
-            return PointSet((X,), np.concatenate([found.normals, more.normals]))
+            return _with_boundary(region, found, rims)
         return found
 
     def integration_points(self, region: Region, found: PointSet, finer: float) -> PointSet:
@@ -214,6 +210,12 @@ class Enrichment:
             boundary_fit_points=None if rim is None or not len(rim.points) else rim,
         )
         return Enrichment((mine,))
+
+
+def _with_boundary(region: Region, found: PointSet, more: Boundary) -> PointSet:
+    """Add the points of a boundary that belong to a region."""
+    mine = more.select(region.mask(more))
+    return PointSet.joined([found, PointSet((mine.points,), mine.normals)])
 
 
 def _reduced_parts(parts: Iterable[BasisSpec], share: float) -> tuple[BasisSpec, ...]:

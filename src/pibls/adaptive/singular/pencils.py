@@ -62,8 +62,8 @@ def functions_at_junctions(analysis: Analysis) -> Iterator[SingularFunctions]:
         own = {p: i for i, p in enumerate(junction.subdomains)}
         if any(cuts[i].crosses(p, domain, decomposition) for p, i in own.items()):
             continue
-        exponents = _exponents(junction, SYSTEM_CORNERS.max_degree_junction, exponents)
-        powers = junction.pencil.powers(SYSTEM_CORNERS.max_degree_junction, exponents)
+        exponents = _exponents(junction, SYSTEM_CORNERS.max_degree, exponents)
+        powers = junction.pencil.powers(SYSTEM_CORNERS.max_degree, exponents)
         if powers:
             if junction.is_reaction_only:
                 powers = with_bessel(powers, SCALAR_CORNERS.max_power_reaction)

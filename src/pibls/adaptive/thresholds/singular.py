@@ -20,14 +20,12 @@ CELL_CORNERS = CellCornerThresholds()
 
 @dataclass(frozen=True)
 class CornerFunctionThresholds:
-    """Corners of systems, and points where materials meet (`adaptive.singular.system_corners`)."""
+    """Corners of systems, and points where materials meet (`adaptive.singular.pencils`)."""
 
-    max_degree: float = 36.0
-    """Degree for a linear system, …"""
+    max_degree: float = 32.0
+    """Degree for a linear system and where materials meet, and …"""
     max_degree_nonlinear: float = 12.0
-    """… for a nonlinear one, and …"""
-    max_degree_junction: float = 32.0
-    """… where materials meet."""
+    """… for a nonlinear system."""
     lower_order_angles: int = 20
     """Angles of fitted points where lower-order terms add polynomials of the angle."""
     max_relative_distance: float = 0.25
@@ -42,8 +40,6 @@ SYSTEM_CORNERS = CornerFunctionThresholds()
 class EnrichmentThresholds:
     """Singular functions added to random features (`adaptive.singular.enrichment`)."""
 
-    max_strong_power: float = 1.0 - 1e-6
-    """A first power below this makes fluxes infinite: random features alone are not tried."""
     validation_levels: int = 12
     """Distances of held-out points from a corner, and …"""
     validation_angles: int = 5
