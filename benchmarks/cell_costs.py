@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.engine import NODES, cluster_of, run_in_new_process, spaces
 from benchmarks.measure import resident, threads
-from pibls.adaptive.cells.hybridized import cell_system
+from pibls.adaptive.hybridized import cell_system
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.basis.scale import scale_for
 from pibls.linalg.tree import block_qr

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from benchmarks.measure import resident
-from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system, face_couplings
+from pibls.adaptive.hybridized import ReferenceCell, cell_system, face_couplings
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.assembly.hybridized.cell_system import elimination_layout
 from pibls.linalg.threads import limit_blas_threads

@@ -10,8 +10,8 @@ import sympy as sp
 
 import pibls
 from pibls.adaptive.cells.hp_selection import CELL_NODES, SizedTree, resolved_wavelengths, wave_grid
-from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system
 from pibls.adaptive.decay_rates import layer_planes, refine_at_layers, wavelengths_across
+from pibls.adaptive.hybridized import ReferenceCell, cell_system
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.geometry import Boundary, faces_of
 from pibls.geometry.faces.crossings import boundary_crossings

@@ -11,8 +11,8 @@ import sympy as sp
 from scipy import special
 
 import pibls
-from pibls.adaptive.cells.hybridized import ReferenceCell
 from pibls.adaptive.decay_rates import boundary_layer_rates
+from pibls.adaptive.hybridized import ReferenceCell
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.analysis.boundary_layers import BoundaryLayers, find_boundary_layers
 from pibls.analysis.holes.enrichment import outer_faces

@@ -13,7 +13,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system
+from pibls.adaptive.hybridized import ReferenceCell, cell_system
 from pibls.adaptive.progress_display import _format
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.assembly.hybridized.cell_system import CellSystem

@@ -27,18 +27,18 @@ from pibls.adaptive.decay_rates import (
     refine_at_layers,
     wavelengths_across,
 )
-from pibls.adaptive.tensor_products import strategy as product_strategy
 from pibls.adaptive.tensor_products.axes import (
+    AxisPartitions,
     _decays_algebraically,
     _refine_axis,
     initial_partitions,
     spectral_tail,
 )
-from pibls.adaptive.tensor_products.strategy import TensorProductStrategy, _comparison_coordinates
+from pibls.adaptive.tensor_products.partition_strategy import _comparison_coordinates
+from pibls.adaptive.tensor_products.strategy import TensorProductStrategy
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.arrays import Array
-from pibls.assembly.tensor_products.box_problem import BoxProblem
 from pibls.geometry.subdomains.partition import _label_components
 from pibls.nonlinear import GaussNewton, Outcome
 from pibls.problem.forms.compilation import compile_problem
@@ -62,7 +62,7 @@ def refined_axis(
     S: Array, missing_digits: float, edges: tuple[float, ...] = (0.0, 1.0)
 ) -> tuple[tuple[float, ...], int]:
     limit = float(spectral_tail(S).max()) * 10.0**-missing_digits
-    return _refine_axis(edges, S.shape[1], S, limit)
+    return _refine_axis(edges, S.shape[1], S, limit, 28)
 
 
 def test_spectral_tail() -> None:
@@ -100,7 +100,7 @@ def test_algebraic_decay_leads_to_graded_intervals() -> None:
 def test_minimal_interval_length() -> None:
     S = np.concatenate([decaying_coefficients(0.001), decaying_coefficients(1.0)])
     for length, divided in ((1e-11, True), (1e-13, False)):
-        edges, n = _refine_axis((0.0, length, 1.0), 16, S, 1e-5)
+        edges, n = _refine_axis((0.0, length, 1.0), 16, S, 1e-5, 28)
         assert (len(edges) > 3 or n > 16) is divided
 
 
@@ -134,15 +134,9 @@ def square(equation: str, tol: float = 1e-8) -> ValidationContext:
     return ValidationContext.of(compile_problem(problem), problem.domain, 0, tol)
 
 
-def box_problem(context: ValidationContext) -> BoxProblem:
-    problem = BoxProblem.of(context.compiled, context.domain, context.box)
-    assert problem is not None
-    return problem
-
-
 def test_initial_functions_for_oscillating_solutions() -> None:
     context = square("oscillating")
-    axes = initial_partitions(context, box_problem(context))
+    axes = initial_partitions(context, (2, 2))
     assert all(18 <= n <= 28 for n in axes.sizes)
 
 
@@ -185,7 +179,7 @@ def test_layer_rates_are_sampled_along_the_whole_boundary() -> None:
 
 
 def test_initial_level_and_resolved_wavelengths() -> None:
-    assert initial_size_level(1e-6) < initial_size_level(1e-8) < len(CELL_NODES[1])
+    assert initial_size_level(1e-6) < initial_size_level(1e-8) < len(CELL_NODES[2])
     assert 0.4 < resolved_wavelengths(128, 2, 1e-8) < 0.6
 
 
@@ -446,6 +440,10 @@ def test_small_intersection_of_a_cell_with_the_domain_is_found() -> None:
 # -- tensor products --
 
 
+def made(candidate: Any, partitions: AxisPartitions) -> Any:
+    return SimpleNamespace(candidate=candidate, partitions=partitions, last_step=np.zeros(1))
+
+
 @pytest.mark.parametrize(("times", "confirmed"), [(0.7, True), (2.0, False)])
 def test_tensor_products_are_confirmed_when_spectral_tails_are_small(
     times: float, confirmed: bool, monkeypatch: pytest.MonkeyPatch
@@ -453,14 +451,9 @@ def test_tensor_products_are_confirmed_when_spectral_tails_are_small(
     strategy, calls = TensorProductStrategy(square("layers"), Budget(0.0, None, 4000)), []
     tail = times * 0.3 * 1e-8
     candidate = make_candidate(1e-6)
-    rows = SimpleNamespace(piecewise_coefficients=lambda U: None)
-    monkeypatch.setattr(
-        TensorProductStrategy,
-        "_solve",
-        lambda *_: (candidate, rows, SimpleNamespace(U=None, last_step=np.zeros(1))),
-    )
-    monkeypatch.setattr(product_strategy, "axis_spectra", lambda *_: [np.full((1, 12), tail)])
-    monkeypatch.setattr(TensorProductStrategy, "_has_corner_mismatch", lambda *_: False)
+    monkeypatch.setattr(TensorProductStrategy, "_solve", lambda self, partitions: made(candidate, partitions))
+    monkeypatch.setattr(TensorProductStrategy, "_spectra", lambda *_: [np.full((1, 12), tail)])
+    monkeypatch.setattr(TensorProductStrategy, "_is_unsuitable", lambda *_: False)
     monkeypatch.setattr(TensorProductStrategy, "report", lambda *_, **__: None)
     monkeypatch.setattr(TensorProductStrategy, "_refine", lambda *_: calls.append("refined"))
     monkeypatch.setattr(TensorProductStrategy, "_confirm", lambda *_: calls.append("confirmed"))
@@ -473,13 +466,14 @@ def test_next_refinement_limit_of_tensor_products(
     relative_error: float, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strategy, limits = TensorProductStrategy(square("layers"), Budget(0.0, None, 4000)), []
-    strategy.partitions = initial_partitions(strategy.context, box_problem(strategy.context))
-    monkeypatch.setattr(TensorProductStrategy, "_solve", lambda *_: (None, None, None))
+    solution = made(make_candidate(1e-6), initial_partitions(strategy.context, (2, 2)))
+    strategy.partitions = solution.partitions
+    monkeypatch.setattr(TensorProductStrategy, "_solve", lambda *_: solution)
     monkeypatch.setattr(TensorProductStrategy, "_estimate_error", lambda *_: ErrorEstimate(1.0, 1.0))
     monkeypatch.setattr(TensorProductStrategy, "relative_error", lambda *_: relative_error)
     monkeypatch.setattr(TensorProductStrategy, "report", lambda *_, **__: None)
     monkeypatch.setattr(TensorProductStrategy, "_refine", lambda self, spectra, limit: limits.append(limit))
-    strategy._confirm(make_candidate(1e-6), None, None, [np.full((1, 12), 1e-6)], False)  # type: ignore[arg-type]
+    strategy._confirm(solution, [np.full((1, 12), 1e-6)], False)
     assert 0.5 * share < limits[0] / 1e-6 < 2.0 * share
 
 
@@ -495,7 +489,8 @@ def test_corner_mismatch_is_detected(residual: float, mismatch: bool) -> None:
         statements=[None, side],
         box_problem=SimpleNamespace(equations=[None]),
     )
-    assert strategy._has_corner_mismatch(rows, SimpleNamespace(U=None), np.ones(1)) is mismatch  # type: ignore[arg-type]
+    solution: Any = SimpleNamespace(system=rows, U=None)
+    assert strategy._has_corner_mismatch(solution, np.ones(1)) is mismatch
 
 
 def test_comparison_coordinates_accumulate_at_the_ends() -> None:

@@ -201,7 +201,7 @@ def assemble_system(
         return inversion.system(context.compiled, context.fit_points(points, key, inversion), single_domain)
     (placed,) = context.fit_points(points, key)
     if space.as_cells is not None:
-        from pibls.adaptive.cells.hybridized import system_with_points
+        from pibls.adaptive.hybridized import system_with_points
 
         return system_with_points(context, space.as_cells, placed.points)
     assert single_domain is not None
@@ -223,7 +223,7 @@ def validation_residuals(
     """Return the residual of each equation and condition at held-out points, and the unknowns there."""
     shares: dict[Region, PointSet] = {}
     if space.as_cells is not None:
-        from pibls.adaptive.cells.hybridized import integral_validation_points
+        from pibls.adaptive.hybridized import integral_validation_points
 
         shares = integral_validation_points(context, space.as_cells)
     compiled, box = context.compiled, context.box

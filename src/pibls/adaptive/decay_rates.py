@@ -177,11 +177,10 @@ def refine_at_layers(tree: CellTree, found: tuple[LayerPlane, ...], degree: int)
                 continue
             if length < DEFAULT.min_relative_length * (tree.box[site.axis][1] - tree.box[site.axis][0]):
                 continue
-            within = low + 1e-3 * length < site.level < high - 1e-3 * length
-            level = site.level if within else 0.5 * (low + high)
+            level = float(0.5 * (low + high))
             below, above = box.copy(), box.copy()
             below[site.axis, 1] = above[site.axis, 0] = level
-            return Branch(site.axis, float(level), divide(below), divide(above))
+            return Branch(site.axis, level, divide(below), divide(above))
         return None
 
     return tree.refine(lambda _, box: divide(box)) if found else tree

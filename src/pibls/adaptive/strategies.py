@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pibls.adaptive.box_detection import box_problem_of
+from pibls.adaptive.box_detection import applies_on_line, box_problem_of
 from pibls.adaptive.budget import Budget
 from pibls.adaptive.random_features.strategy import RandomFeatureStrategy
 from pibls.adaptive.singular.enrichment import Enrichment
@@ -206,6 +206,16 @@ def _tensor_products(setup: Setup) -> Strategy:
     return TensorProductStrategy(setup.context, setup.budget, guess=setup.guess)
 
 
+def _is_on_a_line(setup: Setup) -> bool:
+    return _may_be_divided(setup) and applies_on_line(setup.context)
+
+
+def _piecewise_polynomials(setup: Setup) -> Strategy:
+    from pibls.adaptive.tensor_products.line_strategy import LineStrategy
+
+    return LineStrategy(setup.context, setup.budget, guess=setup.guess)
+
+
 def _cells(setup: Setup) -> Strategy | None:
     from pibls.adaptive.cells.strategy import CellStrategy
 
@@ -230,6 +240,12 @@ TABLE: tuple[Row, ...] = (
         dense_columns=SCHEDULER.cheap_columns,
     ),
     Row("Galerkin in space", _is_evolution, _galerkin_in_space, dense_columns=4 * SCHEDULER.cheap_columns),
+    Row(
+        "piecewise polynomials",
+        _is_on_a_line,
+        _piecewise_polynomials,
+        dense_columns=SCHEDULER.cheap_columns,
+    ),
     Row("tensor products", _is_stationary_on_a_box, _tensor_products, dense_columns=SCHEDULER.cheap_columns),
     Row(
         "functions of weak corners",

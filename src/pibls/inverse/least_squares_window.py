@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from pibls.adaptive.cells.hybridized import cell_system, without_periodic_conditions
+from pibls.adaptive.hybridized import cell_system, without_periodic_conditions
 from pibls.adaptive.sweeps.shared_basis import CachedBasis
 from pibls.arrays import Array
 from pibls.assembly.cell_points import place_in_cell

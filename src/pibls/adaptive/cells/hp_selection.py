@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pibls.adaptive.cells.hybridized import ReferenceCell
+from pibls.adaptive.hybridized import ReferenceCell
 from pibls.adaptive.thresholds import DEFAULT, HP_SELECTION
 from pibls.arrays import Array
 from pibls.assembly.hybridized.face_traces import trace_degree
@@ -24,7 +24,7 @@ from pibls.runtime.caching import cached_property
 from pibls.spaces import CellSpace, CellTree, Node
 from pibls.spaces.spectral_tail import resolved_degree
 
-CELL_NODES = {1: (24, 32), 2: (64, 128, 256, 400, 700), 3: (160, 250, 500, 1000)}
+CELL_NODES = {2: (64, 128, 256, 400, 700), 3: (160, 250, 500, 1000)}
 """Numbers of functions that a cell may have, by dimension; a size level is an index into these."""
 
 

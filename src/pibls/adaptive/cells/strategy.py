@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.adaptive.box_detection import integrals_are_divisible
 from pibls.adaptive.candidate import Candidate, condition_errors, validation_residuals
-from pibls.adaptive.cells.error_indicators import (
+from pibls.adaptive.cell_indicators import (
     ClippedCells,
     cell_differences,
     cell_space_of,
@@ -30,13 +31,13 @@ from pibls.adaptive.cells.hp_selection import (
     initial_size_level,
     wave_grid,
 )
-from pibls.adaptive.cells.hybridized import ReferenceCell, cell_system, integrals_are_divisible
 from pibls.adaptive.decay_rates import (
     boundary_layer_rates,
     layer_planes,
     refine_at_layers,
     wavelengths_across,
 )
+from pibls.adaptive.hybridized import ReferenceCell, cell_system
 from pibls.adaptive.singular.cell_corners import CellCornerFunctions
 from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.thresholds import CELLS, INITIAL_GUESS, SCHEDULER
@@ -110,7 +111,7 @@ class CellStrategy(Strategy):
         if d not in CELL_NODES or not integrals_are_divisible(self.context):
             return False
         each = CELL_NODES[d][initial_size_level(self.context.tol)] * unknowns
-        first: int = CELLS.initial_cells[d] ** d * each
+        first: int = CELLS.initial_cells**d * each
         return first <= CELLS.columns_per_node * self.budget.max_nodes
 
     @property
@@ -285,7 +286,7 @@ class CellStrategy(Strategy):
         tree = (
             CellTree.divided_at(context.box, planes)
             if planes
-            else CellTree.grid(context.box, (CELLS.initial_cells[d],) * d)
+            else CellTree.grid(context.box, (CELLS.initial_cells,) * d)
         )
         if context.evolution is not None:
             return SizedTree.uniform(tree, level)

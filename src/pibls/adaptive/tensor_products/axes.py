@@ -39,6 +39,11 @@ class AxisPartitions:
         return TensorGridSpace(self.edges, self.sizes, unknowns)
 
     @property
+    def boxes(self) -> int:
+        """Number of boxes of the grid."""
+        return math.prod(len(e) - 1 for e in self.edges)
+
+    @property
     def functions(self) -> tuple[int, ...]:
         """Number of functions along each axis, without continuity."""
         return tuple((len(e) - 1) * n for e, n in zip(self.edges, self.sizes, strict=True))
@@ -55,17 +60,19 @@ class AxisPartitions:
 
     def refined(self, spectra: Sequence[Array], limit: float) -> AxisPartitions:
         """Refine intervals whose coefficients (intervals, degrees), relative to max|u|, exceed the limit."""
+        most = AXES.max_polynomials[len(self.edges)]
         found = [
-            _refine_axis(e, n, S, limit) for e, n, S in zip(self.edges, self.sizes, spectra, strict=True)
+            _refine_axis(e, n, S, limit, most)
+            for e, n, S in zip(self.edges, self.sizes, spectra, strict=True)
         ]
         return AxisPartitions(tuple(e for e, _ in found), tuple(n for _, n in found))
 
 
-def initial_partitions(context: ValidationContext, boxed: BoxProblem) -> AxisPartitions:
-    """Return the first partitions."""
+def initial_partitions(context: ValidationContext, orders: Sequence[int]) -> AxisPartitions:
+    """Return the first partitions for equations of these orders along the axes."""
     d = len(context.box)
     n0 = next(n for tol, n in AXES.initial_degrees if context.tol >= tol)
-    n0 = max(n0, 2 * max(boxed.orders) + 4)
+    n0 = max(n0 if d > 1 else AXES.line_polynomials, 2 * max(orders) + 4)
     found = list(layer_planes(context))
     waves = wavelengths_across(context)
     edges, sizes = [], []
@@ -73,7 +80,7 @@ def initial_partitions(context: ValidationContext, boxed: BoxProblem) -> AxisPar
         n = n0
         cuts = {float(low), float(high)} | {p for a, p in context.compiled.interfaces.planes if a == axis}
         if waves[axis] > 0:
-            n = AXES.wave_polynomials
+            n = max(n, AXES.wave_polynomials)
             per = 2.0 * n / math.e * (HP_SELECTION.wave_tolerance * context.tol) ** (1.0 / n) / math.pi
             cuts |= set(np.linspace(low, high, max(math.ceil(waves[axis] / per), 1) + 1).tolist())
         for site in found:
@@ -111,7 +118,9 @@ def axis_spectra(parts: Sequence[Array], sizes: Array) -> list[Array]:
     return out
 
 
-def _refine_axis(edges: tuple[float, ...], n: int, S: Array, limit: float) -> tuple[tuple[float, ...], int]:
+def _refine_axis(
+    edges: tuple[float, ...], n: int, S: Array, limit: float, most: int
+) -> tuple[tuple[float, ...], int]:
     """Grade intervals at singular ends; otherwise choose between halving and more polynomials by size."""
     P = len(edges) - 1
     # Largest coefficient from each degree on: those of odd degrees may vanish.
@@ -130,7 +139,7 @@ def _refine_axis(edges: tuple[float, ...], n: int, S: Array, limit: float) -> tu
     towards = slow & ends
     smooth = open_ & ~towards
     best: tuple[float, int, npt.NDArray[np.bool_]] | None = None
-    for size in range(n, max(AXES.max_polynomials, n) + 1):
+    for size in range(n, max(most, n) + 1):
         lacking = np.where(smooth, missing - rate * (size - n), 0.0)
         halved = lacking > 0  # only once: repeated halving of unresolved intervals would give too many
         total = float(size * (P + halved.sum() + towards.sum()))

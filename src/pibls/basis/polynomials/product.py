@@ -7,7 +7,7 @@ trigonometric functions 1, cos πξ, sin πξ, …, sin πKξ, which satisfy per
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,10 +28,16 @@ def legendre_derivative_matrix(n: int) -> Array:
 
 def legendre(s: Array, n: int, order: int = 0) -> Array:
     """Return ∂^order of P₀, …, P_{n-1} at s, (N, n)."""
-    table = np.polynomial.legendre.legvander(np.asarray(s), n - 1)
-    for _ in range(order):
-        table = table @ legendre_derivative_matrix(n)
-    return np.asarray(table)
+    return legendre_tables(s, n, (order,))[order]
+
+
+def legendre_tables(s: Array, n: int, orders: Collection[int]) -> dict[int, Array]:
+    """Return ∂^order of P₀, …, P_{n-1} at s, (N, n), for several orders."""
+    table: Array = np.asarray(np.polynomial.legendre.legvander(np.asarray(s), n - 1))
+    out = {0: table}
+    for order in range(1, max(orders) + 1):
+        out[order] = table = table @ legendre_derivative_matrix(n)
+    return out
 
 
 def trigonometric(s: Array, n: int, order: int = 0) -> Array:
@@ -85,21 +91,21 @@ class ProductBasis:
     def size(self) -> int:
         return math.prod(self.sizes)
 
-    def factor(self, X: Array, axis: int, order: int) -> Array:
-        """Return ∂^order of the factors along an axis, (N, sizes[axis])."""
-        s = (X[:, axis] - self.centre[axis]) / self.half[axis]
-        family = trigonometric if axis in self.periodic_axes else legendre
-        table = family(s, self.sizes[axis], order)
-        return table / self.half[axis] ** order if order else table
+    def factors(self, X: Array, axis: int, orders: Collection[int]) -> dict[int, Array]:
+        """Return ∂^order of the factors along an axis, (N, sizes[axis]), for several orders."""
+        s, n = (X[:, axis] - self.centre[axis]) / self.half[axis], self.sizes[axis]
+        if axis in self.periodic_axes:
+            tables = {order: trigonometric(s, n, order) for order in orders}
+        else:
+            tables = legendre_tables(s, n, orders)
+        return {k: tables[k] / self.half[axis] ** k if k else tables[k] for k in orders}
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
-        known: dict[tuple[int, int], Array] = {}
+        known = self._all_factors(X, alphas)
         out = []
         for alpha in alphas:
             table = np.ones((len(X), 1))
             for axis, order in enumerate(alpha):
-                if (axis, order) not in known:
-                    known[axis, order] = self.factor(X, axis, order)
                 table = (table[:, :, None] * known[axis, order][:, None, :]).reshape(len(X), -1)
             out.append(np.asfortranarray(table))
         return out
@@ -108,8 +114,7 @@ class ProductBasis:
         """Return ∂^α A w for each wanted (α, w), (wanted, N), by sums over one coordinate after another."""
         out = np.empty((len(wanted), len(X)))
         step = max(_ENTRIES_AT_ONCE * self.sizes[0] // self.size, 1)
-        orders = {(axis, order) for alpha, _ in wanted for axis, order in enumerate(alpha)}
-        known = {(axis, order): self.factor(X, axis, order) for axis, order in orders}
+        known = self._all_factors(X, [alpha for alpha, _ in wanted])
         for first in range(0, len(X), step):
             rows = slice(first, first + step)
             for i, (alpha, w) in enumerate(wanted):
@@ -119,6 +124,15 @@ class ProductBasis:
                     left = np.einsum("ni,nij->nj", known[axis, order][rows], left)
                 out[i, rows] = left[:, 0]
         return out
+
+    def _all_factors(self, X: Array, alphas: Sequence[MultiIndex]) -> dict[tuple[int, int], Array]:
+        """Return the factors of these derivatives, by axis and order."""
+        orders = [set(along) for along in zip(*alphas, strict=True)]
+        return {
+            (axis, order): table
+            for axis, wanted in enumerate(orders)
+            for order, table in self.factors(X, axis, wanted).items()
+        }
 
     def rescaled(self, centre: Array, half: Array) -> ProductBasis:
         """Return the same functions in the coordinates (x - centre)/half."""

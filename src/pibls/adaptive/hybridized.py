@@ -22,7 +22,7 @@ from pibls.assembly.hybridized.interface_traces import orders_across, traces_at,
 from pibls.assembly.points import PointSet
 from pibls.basis.random_fourier import RandomFourierBasis, RandomFourierFeatures
 from pibls.basis.scale import scale_for
-from pibls.geometry import Domain, time_of
+from pibls.geometry import Domain
 from pibls.linalg.tree.engine import LOCAL, Engine
 from pibls.problem import Region
 from pibls.problem.forms.compilation import CompiledProblem
@@ -145,12 +145,6 @@ def face_couplings(compiled: CompiledProblem, domain: Domain, space: CellSpace) 
             traces = traces_at(compiled, axis, joint.box, orders[axis], extents[axis])
         wanted.append(FaceSpec(joint, traces, nodes, extents[axis], jump_at(compiled, plane, extents[axis])))
     return couple_faces(wanted, domain.contains)
-
-
-def integrals_are_divisible(context: ValidationContext) -> bool:
-    """Whether integrals can be evaluated cell by cell, which excludes integrals at all times."""
-    sums = [r.region for r in context.compiled.residuals if r.region.is_integral]
-    return not sums or (time_of(context.domain) is None and all(r.is_divisible(context.domain) for r in sums))
 
 
 def integral_validation_points(context: ValidationContext, space: CellSpace) -> dict[Region, PointSet]:
