@@ -127,7 +127,7 @@ def spline() -> Any:
 
 
 def four_discs() -> Any:
-    domain = pibls.Box({x: (-1, 1), y: (-1, 1)})
+    domain: pibls.Shape = pibls.Box({x: (-1, 1), y: (-1, 1)})
     holes = [pibls.Disk((x, y), (a, b), 0.2) for a in (-0.5, 0.5) for b in (-0.5, 0.5)]
     for hole in holes:
         domain = domain - hole
@@ -156,7 +156,7 @@ def discs(number: int) -> list[tuple[float, float, float]]:
 
 def plate(number: int) -> Callable[[], Any]:
     def build() -> Any:
-        domain = pibls.Box({x: (0, 1), y: (0, 1)})
+        domain: pibls.Shape = pibls.Box({x: (0, 1), y: (0, 1)})
         holes = [pibls.Disk((x, y), (a, b), r) for a, b, r in discs(number)]
         for hole in holes:
             domain = domain - hole
@@ -225,7 +225,7 @@ def kirsch() -> Any:
 
 
 def stokes_three_holes() -> Any:
-    domain = pibls.Box({x: (0, 2), y: (0, 1)})
+    domain: pibls.Shape = pibls.Box({x: (0, 2), y: (0, 1)})
     for a, b, r in ((0.4, 0.5, 0.15), (1.0, 0.35, 0.12), (1.5, 0.65, 0.18)):
         domain = domain - pibls.Disk((x, y), (a, b), r)
     psi = sp.sin(x * y) + x**2 * sp.cos(y)
@@ -250,7 +250,7 @@ def stokes_three_holes() -> Any:
 
 
 def elasticity_forty_holes() -> Any:
-    domain = pibls.Box({x: (0, 1), y: (0, 1)})
+    domain: pibls.Shape = pibls.Box({x: (0, 1), y: (0, 1)})
     for a, b, r in discs(40):
         domain = domain - pibls.Disk((x, y), (a, b), r)
     exact = {u: sp.sin(2 * x) * sp.cos(y) / 10, v: x * y**2 / 7 + sp.exp(x) * sp.sin(y) / 20}

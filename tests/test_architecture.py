@@ -15,7 +15,7 @@ import pibls
 
 ROOT = Path(pibls.__file__).parent
 LAYERS = (
-    ("_version", "arrays", "errors", "runtime", "status"),
+    ("_version", "arrays", "errors", "expressions", "runtime", "status"),
     ("geometry", "basis", "linalg"),
     ("problem",),
     ("spaces", "analysis", "text"),

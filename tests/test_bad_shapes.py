@@ -60,7 +60,10 @@ INVALID: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: pibls.Ellipse(XY, (0, 0), (1, 0)),
         r"Ellipse\(radii\): expected a number above 0",
     ),
-    "one radius": (lambda: pibls.Ellipse(XY, (0, 0), 1), r"Ellipse\(radii\): expected a number for each"),
+    "one radius": (
+        lambda: pibls.Ellipse(XY, (0, 0), cast(Any, 1)),
+        r"Ellipse\(radii\): expected a number for each",
+    ),
     "two vertices": (
         lambda: pibls.Polygon(XY, [(0, 0), (1, 0)]),
         r"Polygon\(vertices\): expected at least 3 diff",
@@ -100,7 +103,7 @@ INVALID: dict[str, tuple[Callable[[], Any], str]] = {
         r"Polygon\(holes\[1\]\): expected holes that do not touch.*holes\[0\]",
     ),
     "one hole unwrapped": (
-        lambda: pibls.Polygon(XY, TRIANGLE, holes=[(0.1, 0.1), (0.2, 0.1), (0.1, 0.2)]),
+        lambda: pibls.Polygon(XY, TRIANGLE, holes=cast(Any, [(0.1, 0.1), (0.2, 0.1), (0.1, 0.2)])),
         r"Polygon\(holes\): expected a list of holes",
     ),
     "spline of two": (
@@ -112,7 +115,7 @@ INVALID: dict[str, tuple[Callable[[], Any], str]] = {
         r"Spline\(points\).*does not intersect itself",
     ),
     "implicit without bounds": (
-        lambda: pibls.Implicit(x**2 - 1, None),
+        lambda: pibls.Implicit(x**2 - 1, cast(Any, None)),
         r"Implicit\(bounds\): expected \{x: \(low",
     ),
     "implicit on a line": (
@@ -178,7 +181,10 @@ INVALID: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: DISK.turned(1, axis=z),
         r"turned\(axis\): expected none for a shape in the plane",
     ),
-    "turn center": (lambda: DISK.turned(1, center=0), r"turned\(center\): expected a number for each"),
+    "turn center": (
+        lambda: DISK.turned(1, center=cast(Any, 0)),
+        r"turned\(center\): expected a number for each",
+    ),
     "extruded into itself": (
         lambda: DISK.extruded(x, 0, 1),
         r"extruded\(z\): expected coordinates with different",

@@ -6,7 +6,7 @@ import json
 import math
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -108,7 +108,7 @@ def test_read_stl(tmp_path: Path) -> None:
     binary = pibls.read_shape(write_file(tmp_path, "b.stl", raw))
     for solid in (text, binary):
         assert area(solid) == pytest.approx(1 / 6, rel=0.03)
-        assert len(solid.triangles) == 4
+        assert len(cast(pibls.Solid, solid).triangles) == 4
 
 
 @pytest.mark.parametrize(

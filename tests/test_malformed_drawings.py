@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -115,7 +116,7 @@ def test_malformed_dxf_is_rejected(tmp_path: Path, pairs: list[tuple[int, object
 def test_arc_with_large_angles(tmp_path: Path) -> None:
     line = [(0, "LINE"), (10, 1), (20, 0), (11, -1), (21, 0)]
     arc = [(0, "ARC"), (10, 0), (20, 0), (40, 1), (50, 360e9), (51, 360e9 + 180)]
-    shape = pibls.read_shape(write(tmp_path, "a.dxf", dxf(*line, *arc)))
+    shape = cast(pibls.Polygon, pibls.read_shape(write(tmp_path, "a.dxf", dxf(*line, *arc))))
     assert len(shape.vertices) == 129
     np.testing.assert_allclose(shape.bounds, [(-1, 1), (0, 1)], atol=1e-4)
 
@@ -181,7 +182,8 @@ def test_truncated_binary_stl_is_rejected(tmp_path: Path) -> None:
 
 
 def test_invalid_triangles_are_rejected() -> None:
-    for triangles in ([[1, 2], [3]], "text", None, [[["a"]]]):
+    invalid: tuple[Any, ...] = ([[1, 2], [3]], "text", None, [[["a"]]])
+    for triangles in invalid:
         with pytest.raises(pibls.ProblemError, match=r"finite numbers in an array of shape \(T, 3, 3\)"):
             pibls.Solid(sp.symbols("x y z"), triangles)
 

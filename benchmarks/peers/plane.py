@@ -22,6 +22,7 @@ import sympy as sp
 
 import pibls
 from benchmarks.peers.adapter import CannotError, Setting, Task
+from pibls.arrays import Bounds
 from pibls.cases.case import Case
 
 T = TypeVar("T")
@@ -63,7 +64,7 @@ class Plane:
 
     kind: str
     coordinates: tuple[Any, Any]
-    box: tuple[tuple[float, float], tuple[float, float]]
+    box: Bounds
     source: Any
     given: Mapping[str, Any]
     velocity: tuple[Any, Any]

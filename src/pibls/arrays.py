@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +12,8 @@ Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Indices: TypeAlias = npt.NDArray[np.intp]
 Complex: TypeAlias = npt.NDArray[np.complex128]
+Bounds: TypeAlias = Array | Sequence[Sequence[float]]
+"""The lower and upper ends of each coordinate, (d, 2)."""
 MultiIndex: TypeAlias = tuple[int, ...]
 Rng: TypeAlias = np.random.Generator
 PointFunction: TypeAlias = Callable[..., Any]

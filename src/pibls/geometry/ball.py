@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.expressions import Coordinate, Logical, Number
 from pibls.geometry.affine import Affine
 from pibls.geometry.checks.arguments import (
     check_coordinates,
@@ -34,11 +36,11 @@ class Ball(Shape):
     (-2.0, 2.0)
     """
 
-    coordinates: tuple[Any, ...]
+    coordinates: tuple[Coordinate, ...]
     center: tuple[float, ...]
     radius: float
 
-    def __init__(self, coordinates: Any, center: Any, radius: Any) -> None:
+    def __init__(self, coordinates: Sequence[Coordinate], center: Sequence[Number], radius: Number) -> None:
         name = type(self).__name__
         symbols = check_coordinates(coordinates, f"{name}(coordinates)", least=2, most=self._max_coordinates)
         object.__setattr__(self, "coordinates", symbols)
@@ -75,16 +77,15 @@ class Ball(Shape):
         return np.asarray(((X - self.center) ** 2).sum(axis=1) <= self.radius**2 * (1 + 1e-14))
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         pairs = zip(self.coordinates, self.center, strict=True)
         return sum((x - c if c else x) ** 2 for x, c in pairs) < self.radius**2
 
-    def mapped(self, affine: Affine) -> Any:
+    def mapped(self, affine: Affine) -> Shape:
         if not affine.is_similarity:
             return super().mapped(affine)
         center = affine.points(np.array([self.center]))[0]
-        made: Any = type(self)
-        return made(self.coordinates, tuple(center), affine.scale_factor * self.radius)
+        return type(self)(self.coordinates, tuple(center), affine.scale_factor * self.radius)
 
     def __repr__(self) -> str:
         center, names = ", ".join(f"{c:g}" for c in self.center), ", ".join(map(str, self.coordinates))

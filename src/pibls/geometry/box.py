@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Logical, Number
 from pibls.geometry.affine import Affine
 from pibls.geometry.checks.arguments import (
     check_coordinate,
@@ -35,10 +35,10 @@ class Box(Shape):
     (x, y)
     """
 
-    coordinates: tuple[Any, ...]
+    coordinates: tuple[Coordinate, ...]
     bounds: tuple[tuple[float, float], ...]
 
-    def __init__(self, sides: Mapping[Any, tuple[Any, Any]]) -> None:
+    def __init__(self, sides: Mapping[Coordinate, tuple[Number, Number]]) -> None:
         if not isinstance(sides, Mapping) or not sides:
             raise ProblemError(
                 "Box(sides)",
@@ -85,7 +85,7 @@ class Box(Shape):
         return np.asarray(np.all((low <= X) & (high >= X), axis=1))
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         pairs = zip(self.coordinates, self.bounds, strict=True)
         return sp.And(*(c for x, (a, b) in pairs for c in (x > a, x < b)))
 
@@ -104,7 +104,7 @@ class Box(Shape):
         ends = affine.points(np.array(self.bounds).T).T
         return self._like(dict(zip(self.coordinates, map(tuple, ends.tolist()), strict=True)))
 
-    def _like(self, sides: dict[Any, Any]) -> Box:
+    def _like(self, sides: dict[Coordinate, tuple[float, float]]) -> Box:
         """Return a box of the same class with other sides."""
         return Box(sides)
 

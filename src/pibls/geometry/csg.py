@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Logical
 from pibls.geometry.affine import Affine
 from pibls.geometry.box_overlap import overlap_clusters, points_in_boxes
 from pibls.geometry.checks.arguments import format_coordinates
 from pibls.geometry.faces.face import Face, rejection_sample
 from pibls.geometry.faces.trimming import faces_bounds, trim_faces
-from pibls.geometry.protocol import Domain, box_of, faces_of, is_domain, leaves_of, time_of
+from pibls.geometry.protocol import Domain, box_of, faces_of, leaves_of, time_of
 from pibls.geometry.shape import Shape, affine_image, inside_condition
 from pibls.runtime.caching import cached_property
 
@@ -53,7 +53,7 @@ class Combined(Shape):
         return np.zeros(len(X), dtype=np.bool_)
 
     @property
-    def coordinates(self) -> tuple[Any, ...]:
+    def coordinates(self) -> tuple[Coordinate, ...]:
         return tuple(self.parts[0].coordinates)
 
     @property
@@ -99,7 +99,7 @@ class Combined(Shape):
         return found
 
 
-def empty_shape_error(shape: Any) -> ProblemError:
+def empty_shape_error(shape: object) -> ProblemError:
     """Return the error for a shape without interior points."""
     return ProblemError(
         "domain",
@@ -167,7 +167,7 @@ class Union(_CommutativeCombination):
         return np.stack([low.min(axis=0), high.max(axis=0)], axis=1)
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         return sp.Or(*(inside_condition(s) for s in self.shapes))
 
 
@@ -190,7 +190,7 @@ class Intersection(_CommutativeCombination):
         return np.stack([low.max(axis=0), high.min(axis=0)], axis=1)
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         return sp.And(*(inside_condition(s) for s in self.shapes))
 
 
@@ -226,7 +226,7 @@ class Difference(Combined):
         return box_of(self.body)
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         return sp.And(inside_condition(self.body), *(sp.Not(inside_condition(h)) for h in self.holes))
 
     def mapped(self, affine: Affine) -> Shape:
@@ -242,10 +242,8 @@ def _parenthesized(shape: object) -> str:
     return repr(shape) if as_combined(shape) is None else f"({shape!r})"
 
 
-def combine(operator: str, a: Any, b: Any) -> Any:
-    """Return ``a | b``, ``a & b`` or ``a - b``, flattened; NotImplemented unless both are domains."""
-    if not (is_domain(a) and is_domain(b)):
-        return NotImplemented
+def combine(operator: str, a: Domain, b: Domain) -> Shape:
+    """Return ``a | b``, ``a & b`` or ``a - b`` of two domains, flattened."""
     for shape in (a, b):
         if time_of(shape) is not None:
             raise ProblemError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
+from pibls.expressions import Coordinate, Logical, Number
 from pibls.geometry.affine import Affine
 from pibls.geometry.checks.arguments import (
     check_sign_assumptions,
@@ -36,12 +37,18 @@ class Ellipse(Shape):
     ((-2.0, 2.0), (-1.0, 1.0))
     """
 
-    coordinates: tuple[Any, ...]
+    coordinates: tuple[Coordinate, ...]
     center: tuple[float, ...]
     radii: tuple[float, ...]
     angle: float = 0.0
 
-    def __init__(self, coordinates: Any, center: Any, radii: Any, angle: Any = 0.0) -> None:
+    def __init__(
+        self,
+        coordinates: Sequence[Coordinate],
+        center: Sequence[Number],
+        radii: Sequence[Number],
+        angle: Number = 0.0,
+    ) -> None:
         symbols = check_two_coordinates(coordinates, "Ellipse(coordinates)")
         object.__setattr__(self, "coordinates", symbols)
         object.__setattr__(self, "center", point_of(center, symbols, "Ellipse(center)"))
@@ -77,13 +84,13 @@ class Ellipse(Shape):
         return np.asarray((local**2).sum(axis=1) <= 1.0 + 1e-14)
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         d = sp.Matrix([x - c for x, c in zip(self.coordinates, self.center, strict=True)])
         first, second = (sp.Matrix(self._axes).T * d) if self.angle else d
         a, b = self.radii
         return first**2 / a**2 + second**2 / b**2 < 1
 
-    def mapped(self, affine: Affine) -> Any:
+    def mapped(self, affine: Affine) -> Shape:
         if not affine.is_similarity:
             return super().mapped(affine)
         center = affine.points(np.array([self.center]))[0]
@@ -104,7 +111,9 @@ class EllipseCurve(ArcLengthParametrization, Curve):
 
     is_closed = True
 
-    def __init__(self, owner: object, center: Any, radii: Any, axes: Array) -> None:
+    def __init__(
+        self, owner: object, center: tuple[float, ...], radii: tuple[float, ...], axes: Array
+    ) -> None:
         self.owner = owner
         self._center, self._half = np.array(center), axes * radii
         # The curvature at the ends of the major axis grows with the ratio of the radii.

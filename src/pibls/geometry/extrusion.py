@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Logical, Number
 from pibls.geometry.checks.arguments import (
     check_coordinate,
     check_distinct_names,
@@ -38,11 +38,11 @@ class Extrusion(Shape):
     """
 
     base: Domain
-    axis: Any
+    axis: Coordinate
     low: float
     high: float
 
-    def __init__(self, base: Domain, z: Any, low: Any, high: Any) -> None:
+    def __init__(self, base: Domain, z: Coordinate, low: Number, high: Number) -> None:
         check_domain(base, "extruded: base")
         if time_of(base) is not None:
             raise ProblemError(
@@ -59,7 +59,7 @@ class Extrusion(Shape):
             object.__setattr__(self, name, value)
 
     @property
-    def coordinates(self) -> tuple[Any, ...]:
+    def coordinates(self) -> tuple[Coordinate, ...]:
         return (*self.base.coordinates, self.axis)
 
     @property
@@ -117,7 +117,7 @@ class Extrusion(Shape):
         return np.asarray(self.base.contains(X[:, :-1])) & (self.low <= z) & (self.high >= z)
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         return sp.And(inside_condition(self.base), self.axis > self.low, self.axis < self.high)
 
     def __repr__(self) -> str:

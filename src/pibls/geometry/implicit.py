@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
+from sympy.logic.boolalg import Boolean
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError, ShapeWarning
@@ -24,6 +25,9 @@ from pibls.geometry.mapped import Mapped
 from pibls.geometry.protocol import box_of
 from pibls.geometry.shape import Shape
 from pibls.runtime.caching import cached_property
+
+if TYPE_CHECKING:
+    from pibls.geometry.protocol import Domain
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -39,10 +43,14 @@ class Implicit(Combined):
     Implicit(x**4 + y**4 - 1, {x: (-2, 2), y: (-2, 2)})
     """
 
-    expression: Any
+    expression: sp.Expr
     box: Box
 
-    def __init__(self, expression: Any, bounds: Any) -> None:
+    def __init__(
+        self,
+        expression: sp.Expr | Boolean,
+        bounds: Mapping[sp.Symbol, tuple[float | sp.Expr, float | sp.Expr]],
+    ) -> None:
         if not isinstance(bounds, Mapping) or len(bounds) not in (2, 3):
             raise ProblemError(
                 "Implicit(bounds)",
@@ -71,7 +79,7 @@ class Implicit(Combined):
         object.__setattr__(self, "box", box)
 
     @property
-    def parts(self) -> tuple[Any, ...]:
+    def parts(self) -> tuple[Domain, ...]:
         return (self.box,)
 
     @property
@@ -110,7 +118,7 @@ class Implicit(Combined):
         return inside
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Boolean:
         return sp.And(self.expression < 0, self.box.inside)
 
     def mapped(self, affine: Affine) -> Shape:
@@ -120,7 +128,7 @@ class Implicit(Combined):
         return f"Implicit({self.expression}, {repr(self.box)[4:-1]})"
 
 
-def _difference(expression: Any) -> Any:
+def _difference(expression: sp.Expr | Boolean) -> sp.Expr:
     """Return f of f < 0: the expression itself, or the difference of the two sides of an inequality."""
     if isinstance(expression, Relational) and expression.rel_op in ("<", "<=", ">", ">="):
         return expression.lts - expression.gts
@@ -134,11 +142,11 @@ def _difference(expression: Any) -> Any:
     return expression
 
 
-def _smooth_branches(f: Any) -> list[Any]:
+def _smooth_branches(f: sp.Expr) -> list[sp.Expr]:
     """Return the smooth branches of an expression with Max, Min or Abs; corners lie between them."""
     found = [f]
     while any(e.has(sp.Max, sp.Min, sp.Abs) for e in found):
-        out: dict[Any, None] = {}
+        out: dict[sp.Expr, None] = {}
         for e in found:
             # The innermost function first, so that the replacement contains no other one.
             nonsmooth = sorted(e.atoms(sp.Max, sp.Min, sp.Abs), key=sp.count_ops)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from pibls.expressions import Coordinate, Number
 from pibls.geometry.box import Box
 from pibls.geometry.checks.arguments import check_coordinate, check_sign_assumption, ordered_ends
 
@@ -20,14 +20,14 @@ class Interval(Box):
 
     is_box = True
 
-    def __init__(self, x: Any, a: Any, b: Any) -> None:
+    def __init__(self, x: Coordinate, a: Number, b: Number) -> None:
         check_coordinate(x, "Interval(x)")
         ends = ordered_ends(a, b, "Interval(a, b)")
         check_sign_assumption(x, *ends, "Interval(x)")
         object.__setattr__(self, "coordinates", (x,))
         object.__setattr__(self, "bounds", (ends,))
 
-    def _like(self, sides: dict[Any, Any]) -> Box:
+    def _like(self, sides: dict[Coordinate, tuple[float, float]]) -> Box:
         ((x, ends),) = sides.items()
         return Interval(x, *ends)
 

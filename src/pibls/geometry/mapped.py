@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
+from pibls.expressions import Coordinate, Logical
 from pibls.geometry.affine import Affine
 from pibls.geometry.faces.face import Boundary, Face
 from pibls.geometry.faces.sampled_face import SampledFace
@@ -26,7 +26,7 @@ class Mapped(Shape):
     affine: Affine
 
     @property
-    def coordinates(self) -> tuple[Any, ...]:
+    def coordinates(self) -> tuple[Coordinate, ...]:
         return tuple(self.shape.coordinates)
 
     @cached_property
@@ -55,7 +55,7 @@ class Mapped(Shape):
         return np.asarray(self.shape.contains(self.affine.inverse_points(X)))
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         shift = sp.Matrix(self.coordinates) - sp.Matrix(self.affine.offset)
         back = sp.Matrix(self.affine.inverse) * shift
         return inside_condition(self.shape).subs(

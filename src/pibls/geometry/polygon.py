@@ -5,24 +5,29 @@ The boundary is divided into faces at its sharp turns only, so that a digitized 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.errors import import_optional
+from pibls.expressions import Coordinate, Logical
 from pibls.geometry.affine import Affine
 from pibls.geometry.checks.arguments import check_sign_assumptions, check_two_coordinates, format_coordinates
-from pibls.geometry.checks.vertices import Ring, check_rings, without_slits
+from pibls.geometry.checks.vertices import Ring, Vertices, check_rings, without_slits
 from pibls.geometry.faces.arc import Arc
 from pibls.geometry.faces.face import Face, rejection_sample
 from pibls.geometry.faces.polyline import Polyline
 from pibls.geometry.shape import Shape, containment_condition
 from pibls.geometry.slit import SlitSide
 from pibls.runtime.caching import cached_property
+
+if TYPE_CHECKING:
+    import shapely
 
 _MAX_SMOOTH_TURN = 0.26  # radians: smaller turns, as of a digitized curve, do not end a face
 _MAX_TRIANGLES = 64  # for more triangles no formula is built
@@ -40,11 +45,13 @@ class Polygon(Shape):
     ((0.0, 1.0), (0.0, 1.0))
     """
 
-    coordinates: tuple[Any, ...]
+    coordinates: tuple[Coordinate, ...]
     vertices: Ring
     holes: tuple[Ring, ...]
 
-    def __init__(self, coordinates: Any, vertices: Any, holes: Any = ()) -> None:
+    def __init__(
+        self, coordinates: Sequence[Coordinate], vertices: Vertices, holes: Sequence[Vertices] = ()
+    ) -> None:
         symbols = check_two_coordinates(coordinates, "Polygon(coordinates)")
         outer, inner = check_rings(vertices, holes)
         object.__setattr__(self, "coordinates", symbols)
@@ -58,7 +65,7 @@ class Polygon(Shape):
         return tuple(zip(P.min(axis=0).tolist(), P.max(axis=0).tolist(), strict=True))
 
     @cached_property
-    def _prepared_polygon(self) -> Any:
+    def _prepared_polygon(self) -> shapely.Polygon:
         shapely = import_optional("shapely", extra="polygons", purpose="A polygon")
         area = shapely.Polygon(without_slits(np.array(self.vertices)), self.holes)
         shapely.prepare(area)
@@ -93,10 +100,10 @@ class Polygon(Shape):
         return np.asarray(shapely.intersects_xy(self._prepared_polygon, X[:, 0], X[:, 1]), dtype=np.bool_)
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         """The symbolic condition that (x, y) is inside, from a triangulation; `contains` tests points."""
         shapely = import_optional("shapely", extra="polygons", purpose="A polygon")
-        divide = getattr(shapely, "constrained_delaunay_triangles", None)
+        divide = vars(shapely).get("constrained_delaunay_triangles")
         triangles = divide(self._prepared_polygon).geoms if divide is not None else ()
         if not 0 < len(triangles) <= _MAX_TRIANGLES:
             return containment_condition(self)
@@ -128,7 +135,7 @@ def _chains(ring: Array) -> list[tuple[Array, bool, bool]]:
     return [(closed[a : b + 1], False, bool(is_slit[a])) for a, b in pairwise(cuts)]
 
 
-def _in_triangle(corners: Any, symbols: tuple[Any, ...]) -> Any:
+def _in_triangle(corners: Sequence[tuple[float, float]], symbols: tuple[Coordinate, ...]) -> Logical:
     (x, y), P = symbols, np.array(corners)
     if (P[1, 0] - P[0, 0]) * (P[2, 1] - P[0, 1]) < (P[1, 1] - P[0, 1]) * (P[2, 0] - P[0, 0]):
         P = P[::-1]

@@ -7,11 +7,12 @@ return defaults for other domains.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Bounds, Mask
+from pibls.expressions import Coordinate
 from pibls.geometry.faces.face import Boundary, Face
 from pibls.geometry.faces.sampled_face import SampledFace
 from pibls.geometry.shape import BuiltinDomain
@@ -22,11 +23,11 @@ class Domain(Protocol):
     """A domain Ω in which equations are posed."""
 
     @property
-    def coordinates(self) -> tuple[Any, ...]:
+    def coordinates(self) -> tuple[Coordinate, ...]:
         """The SymPy symbols of the coordinates, in the order of the columns of a point array."""
 
     @property
-    def bounds(self) -> Any:
+    def bounds(self) -> Bounds:
         """A bounding box: an array-like (d, 2) of lower and upper ends."""
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
@@ -39,14 +40,9 @@ class Domain(Protocol):
         """Return which of the points X (n, d) lie inside or on the boundary."""
 
 
-def is_domain(thing: Any) -> TypeGuard[Domain]:
+def is_domain(thing: object) -> TypeGuard[Domain]:
     """Return whether ``thing`` is an instance of a domain, built in or user-defined."""
     return isinstance(thing, Domain) and not isinstance(thing, type)
-
-
-def _as_builtin(domain: Domain) -> Any:
-    """Return the domain if it is a `BuiltinDomain`, else None."""
-    return domain if isinstance(domain, BuiltinDomain) else None
 
 
 def faces_of(domain: Domain) -> tuple[Face, ...]:
@@ -54,26 +50,22 @@ def faces_of(domain: Domain) -> tuple[Face, ...]:
 
     A user-defined shape has a single `SampledFace`.
     """
-    known = _as_builtin(domain)
-    return (SampledFace(domain),) if known is None else known.faces
+    return domain.faces if isinstance(domain, BuiltinDomain) else (SampledFace(domain),)
 
 
 def space_of(domain: Domain) -> Domain:
     """Return the spatial domain, without the time coordinate."""
-    known = _as_builtin(domain)
-    return domain if known is None else known.space
+    return domain.space if isinstance(domain, BuiltinDomain) else domain
 
 
-def time_of(domain: Domain) -> Any:
+def time_of(domain: Domain) -> Coordinate | None:
     """Return the time symbol of a domain, or None."""
-    known = _as_builtin(domain)
-    return None if known is None else known.time
+    return domain.time if isinstance(domain, BuiltinDomain) else None
 
 
 def leaves_of(domain: Domain) -> tuple[object, ...]:
     """Return the primitive shapes that own the boundary of a domain."""
-    known = _as_builtin(domain)
-    return (domain,) if known is None else known.leaves
+    return domain.leaves if isinstance(domain, BuiltinDomain) else (domain,)
 
 
 def is_box(domain: Domain) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Logical
 from pibls.geometry.checks.arguments import (
     check_coordinate,
     check_distinct_names,
@@ -40,9 +40,9 @@ class Revolution(Shape):
     """
 
     profile: Domain
-    across: tuple[Any, Any]
+    across: tuple[Coordinate, Coordinate]
 
-    def __init__(self, profile: Domain, x: Any, y: Any) -> None:
+    def __init__(self, profile: Domain, x: Coordinate, y: Coordinate) -> None:
         check_domain(profile, "revolved: profile")
         if len(profile.coordinates) != 2 or time_of(profile) is not None:
             raise ProblemError(
@@ -74,7 +74,7 @@ class Revolution(Shape):
         check_sign_assumptions((x, y), self.bounds[:2], "revolved(x, y)")
 
     @property
-    def coordinates(self) -> tuple[Any, ...]:
+    def coordinates(self) -> tuple[Coordinate, ...]:
         return (*self.across, self.profile.coordinates[1])
 
     @property
@@ -123,7 +123,7 @@ class Revolution(Shape):
         return np.asarray(self.profile.contains(_to_profile(X)))
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         x, y = self.across
         return inside_condition(self.profile).subs(self.profile.coordinates[0], sp.sqrt(x**2 + y**2))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pibls.arrays import Rng
+from pibls.arrays import Array, Bounds, Mask, Rng
+from pibls.expressions import Coordinate, Logical, Number
 from pibls.geometry.affine import Affine
 from pibls.geometry.faces.face import Boundary, Face, draw_boundary
 from pibls.geometry.faces.sampled_face import SampledFace
@@ -22,6 +24,24 @@ if TYPE_CHECKING:
 
 class BuiltinDomain(DropsCaches):
     """Base class of domains that provide faces, spatial domain, time coordinate and primitive shapes."""
+
+    if TYPE_CHECKING:  # at runtime, dataclasses would take these for the default values of their fields
+
+        @property
+        def coordinates(self) -> tuple[Coordinate, ...]: ...
+        @property
+        def bounds(self) -> Bounds: ...
+        @property
+        def faces(self) -> tuple[Face, ...]: ...
+        @property
+        def space(self) -> Domain: ...
+        @property
+        def time(self) -> Coordinate | None: ...
+        @property
+        def leaves(self) -> tuple[object, ...]: ...
+        def interior(self, n: int, rng: Rng) -> Array: ...
+        def boundary(self, n: int, rng: Rng) -> Boundary: ...
+        def contains(self, X: Array) -> Mask: ...
 
     @property
     def is_box(self) -> bool:
@@ -42,20 +62,20 @@ class Shape(BuiltinDomain):
 
     def boundary(self, n: int, rng: Rng) -> Boundary:
         """Return n random boundary points, uniform over `faces`; a shape without these overrides it."""
-        return draw_boundary(self.faces, n, np.ones(len(cast("Domain", self).coordinates)), rng)
+        return draw_boundary(self.faces, n, np.ones(len(self.coordinates)), rng)
 
     @property
     def faces(self) -> tuple[Face, ...]:
         """The smooth faces of the boundary; by default one face that is only sampled at random."""
-        return (SampledFace(cast("Domain", self)),)
+        return (SampledFace(self),)
 
     @property
     def space(self) -> Domain:
         """The spatial domain: the shape itself."""
-        return cast("Domain", self)
+        return self
 
     @property
-    def time(self) -> Any:
+    def time(self) -> Coordinate | None:
         """The time symbol: None."""
         return None
 
@@ -65,17 +85,17 @@ class Shape(BuiltinDomain):
         return (self,)
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         """A SymPy condition that is true inside, for use in `sympy.Piecewise` (materials, local sources)."""
         return containment_condition(self)
 
-    def mapped(self, affine: Affine) -> Any:
+    def mapped(self, affine: Affine) -> Shape:
         """Return the image of the shape under an affine map."""
         from pibls.geometry.mapped import Mapped
 
-        return Mapped(cast("Domain", self), affine)
+        return Mapped(self, affine)
 
-    def moved(self, *distances: Any) -> Any:
+    def moved(self, *distances: Number) -> Shape:
         """Return the translated shape {x + d : x ∈ Ω}, with one distance per coordinate.
 
         >>> import sympy as sp, pibls
@@ -87,7 +107,9 @@ class Shape(BuiltinDomain):
 
         return translated(self, distances)
 
-    def turned(self, angle: Any, *, center: Any = None, axis: Any = None) -> Any:
+    def turned(
+        self, angle: Number, *, center: Sequence[Number] | None = None, axis: Coordinate | None = None
+    ) -> Shape:
         """Return the shape rotated counter-clockwise by an angle in radians.
 
         The centre of rotation is ``center``, by default the centre of the bounds. A shape in three dimensions
@@ -102,7 +124,7 @@ class Shape(BuiltinDomain):
 
         return rotated(self, angle, center, axis)
 
-    def scaled(self, factor: Any, *, center: Any = None) -> Any:
+    def scaled(self, factor: Number | Sequence[Number], *, center: Sequence[Number] | None = None) -> Shape:
         """Return the shape scaled about ``center``, by default the centre of its bounds.
 
         ``factor`` is a number, or one number per coordinate.
@@ -116,19 +138,19 @@ class Shape(BuiltinDomain):
 
         return scaled(self, factor, center)
 
-    def extruded(self, z: Any, low: Any, high: Any) -> Extrusion:
+    def extruded(self, z: Coordinate, low: Number, high: Number) -> Extrusion:
         """Return the extrusion Ω × (low, high) along the coordinate z."""
         from pibls.geometry.extrusion import Extrusion
 
-        return Extrusion(cast("Domain", self), z, low, high)
+        return Extrusion(self, z, low, high)
 
-    def revolved(self, x: Any, y: Any) -> Revolution:
+    def revolved(self, x: Coordinate, y: Coordinate) -> Revolution:
         """Return the body of revolution of this profile in (r, z) about the z-axis, with r² = x² + y²."""
         from pibls.geometry.revolution import Revolution
 
-        return Revolution(cast("Domain", self), x, y)
+        return Revolution(self, x, y)
 
-    def during(self, t: Any, t0: Any, t1: Any) -> During:
+    def during(self, t: Coordinate, t0: Number, t1: Number) -> During:
         """Return the space-time domain Ω × (t0, t1).
 
         >>> import sympy as sp, pibls
@@ -138,39 +160,40 @@ class Shape(BuiltinDomain):
         """
         from pibls.geometry.space_time import During
 
-        return During(cast("Domain", self), t, t0, t1)
+        return During(self, t, t0, t1)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: object) -> Shape:
         return _combined("|", self, other)
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: object) -> Shape:
         return _combined("|", other, self)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Shape:
         return _combined("&", self, other)
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: object) -> Shape:
         return _combined("&", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Shape:
         return _combined("-", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Shape:
         return _combined("-", other, self)
 
 
-def _combined(operator: str, a: Any, b: Any) -> Any:
+def _combined(operator: str, a: object, b: object) -> Shape:
     from pibls.geometry.csg import combine
+    from pibls.geometry.protocol import is_domain
 
-    return combine(operator, a, b)
+    return combine(operator, a, b) if is_domain(a) and is_domain(b) else NotImplemented
 
 
-def inside_condition(shape: Any) -> Any:
+def inside_condition(shape: Domain) -> Logical:
     """Return a SymPy condition that is true inside a domain, built in or user-defined."""
     return shape.inside if isinstance(shape, Shape) else containment_condition(shape)
 
 
-def affine_image(shape: Any, affine: Affine) -> Any:
+def affine_image(shape: Domain, affine: Affine) -> Shape:
     """Return the image of a domain, built in or user-defined, under an affine map."""
     if isinstance(shape, Shape):
         return shape.mapped(affine)
@@ -179,7 +202,7 @@ def affine_image(shape: Any, affine: Affine) -> Any:
     return Mapped(shape, affine)
 
 
-def containment_condition(shape: Any) -> Any:
+def containment_condition(shape: Domain) -> Logical:
     """Return a SymPy condition that calls ``shape.contains``, for shapes without a formula."""
     # The shape is attached so that its boundary is known as a discontinuity of this function.
     function = ImplementedFunction.of("within_shape", _WithinShape(shape), shape=shape)
@@ -190,8 +213,8 @@ def containment_condition(shape: Any) -> Any:
 class _WithinShape:
     """The function that is 1 inside a shape and -1 outside."""
 
-    shape: Any
+    shape: Domain
 
-    def __call__(self, *columns: Any) -> Any:
+    def __call__(self, *columns: Array) -> Array:
         X = np.column_stack([np.ravel(c) for c in np.broadcast_arrays(*columns)]).astype(float)
         return np.where(np.asarray(self.shape.contains(X)), 1.0, -1.0).reshape(np.shape(columns[0]))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError, import_optional
+from pibls.expressions import Coordinate, Logical
 from pibls.geometry.affine import Affine
 from pibls.geometry.checks.arguments import check_sign_assumptions, check_two_coordinates
-from pibls.geometry.checks.vertices import Ring, points_of
+from pibls.geometry.checks.vertices import Ring, Vertices, points_of
 from pibls.geometry.faces.arc import Arc
 from pibls.geometry.faces.face import Face
 from pibls.geometry.faces.polyline import Polyline
 from pibls.geometry.shape import Shape
 from pibls.runtime.caching import cached_property
+
+if TYPE_CHECKING:
+    pass
 
 _RELATIVE_OFFSET = 32 * 2.2e-16  # of the coordinates: offset that tells the two sides of a slit apart
 
@@ -36,10 +41,10 @@ class Slit(Shape):
     array([False])
     """
 
-    coordinates: tuple[Any, ...]
+    coordinates: tuple[Coordinate, ...]
     vertices: Ring
 
-    def __init__(self, coordinates: Any, vertices: Any) -> None:
+    def __init__(self, coordinates: Sequence[Coordinate], vertices: Vertices) -> None:
         symbols = check_two_coordinates(coordinates, "Slit(coordinates)")
         P = points_of(vertices, "Slit(vertices)", 2, closed=False)
         shapely = import_optional("shapely", extra="polygons", purpose="A slit")
@@ -74,7 +79,7 @@ class Slit(Shape):
         return np.zeros(len(X), dtype=np.bool_)
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> Logical:
         return sp.false
 
     def mapped(self, affine: Affine) -> Shape:

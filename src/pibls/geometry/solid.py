@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, Mask, floats
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate
 from pibls.geometry.affine import Affine
 from pibls.geometry.checks.arguments import (
     check_coordinates,
@@ -79,10 +81,10 @@ class Solid(Shape):
         Corners (T, 3, 3), counter-clockwise seen from outside; each edge belongs to two triangles.
     """
 
-    coordinates: tuple[Any, ...]
+    coordinates: tuple[Coordinate, ...]
     triangles: Array = field(hash=False)
 
-    def __init__(self, coordinates: Any, triangles: Any) -> None:
+    def __init__(self, coordinates: Sequence[Coordinate], triangles: npt.ArrayLike) -> None:
         symbols = check_coordinates(coordinates, "Solid(coordinates)", least=3, most=3)
         try:
             T = np.array(floats(triangles))

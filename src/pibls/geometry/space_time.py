@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Number
 from pibls.geometry.checks.arguments import (
     check_coordinate,
     check_distinct_names,
@@ -28,11 +28,11 @@ class During(BuiltinDomain):
     """The space-time domain Ω × (t₀, t₁). Its boundary is ∂Ω × (t₀, t₁), without initial and final time."""
 
     space: Domain
-    time: Any
+    time: Coordinate
     start: float
     stop: float
 
-    def __init__(self, space: Domain, t: Any, t0: Any, t1: Any) -> None:
+    def __init__(self, space: Domain, t: Coordinate, t0: Number, t1: Number) -> None:
         check_domain(space, "During(space)")
         if time_of(space) is not None:
             raise ProblemError(
@@ -58,7 +58,7 @@ class During(BuiltinDomain):
         object.__setattr__(self, "stop", stop)
 
     @cached_property
-    def coordinates(self) -> tuple[Any, ...]:
+    def coordinates(self) -> tuple[Coordinate, ...]:
         return (*self.space.coordinates, self.time)
 
     @cached_property

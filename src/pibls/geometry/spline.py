@@ -6,22 +6,28 @@ boundary curve is then parametrized by its arc length, as all faces are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError, import_optional
+from pibls.expressions import Coordinate
 from pibls.geometry.affine import Affine
 from pibls.geometry.checks.arguments import check_sign_assumptions, check_two_coordinates
-from pibls.geometry.checks.vertices import Ring, points_of
+from pibls.geometry.checks.vertices import Ring, Vertices, points_of
 from pibls.geometry.faces.arc import Arc
 from pibls.geometry.faces.arc_length import ArcLengthParametrization
 from pibls.geometry.faces.curve import Curve
 from pibls.geometry.faces.face import Face, rejection_sample
 from pibls.geometry.shape import Shape
 from pibls.runtime.caching import cached_property
+
+if TYPE_CHECKING:
+    import shapely
+    from scipy.interpolate import CubicSpline
 
 
 @dataclass(frozen=True, init=False)
@@ -38,10 +44,10 @@ class Spline(Shape):
     True
     """
 
-    coordinates: tuple[Any, ...]
+    coordinates: tuple[Coordinate, ...]
     points: Ring
 
-    def __init__(self, coordinates: Any, points: Any) -> None:
+    def __init__(self, coordinates: Sequence[Coordinate], points: Vertices) -> None:
         symbols = check_two_coordinates(coordinates, "Spline(coordinates)")
         P = points_of(points, "Spline(points)", 3)
         x, y = P.T
@@ -72,7 +78,7 @@ class Spline(Shape):
         return (Arc(self._curve),)
 
     @cached_property
-    def _prepared_polygon(self) -> tuple[Any, float]:
+    def _prepared_polygon(self) -> tuple[shapely.Polygon, float]:
         """A prepared shapely polygon that approximates the shape, and a bound of their distance."""
         shapely = import_optional("shapely", extra="polygons", purpose="A spline")
         table = self._curve.table
@@ -101,7 +107,7 @@ class Spline(Shape):
             inside[close] = away[:, 0] * t[:, 1] - away[:, 1] * t[:, 0] <= 1e-14 * size * np.hypot(*t.T)
         return inside
 
-    def mapped(self, affine: Affine) -> Any:
+    def mapped(self, affine: Affine) -> Shape:
         if not affine.is_similarity:
             return super().mapped(affine)
         return Spline(self.coordinates, affine.points(np.array(self.points)).tolist())
@@ -126,7 +132,7 @@ class SplineCurve(ArcLengthParametrization, Curve):
         self._points = points
 
     @cached_property
-    def _spline(self) -> Any:
+    def _spline(self) -> CubicSpline:
         from scipy.interpolate import CubicSpline
 
         closed = np.concatenate([self._points, self._points[:1]])
@@ -134,7 +140,7 @@ class SplineCurve(ArcLengthParametrization, Curve):
         return CubicSpline(chord_length / chord_length[-1], closed, bc_type="periodic")
 
     @cached_property
-    def knots(self) -> Any:  # type: ignore[override]
+    def knots(self) -> Array:
         """The arc-length parameters of the spline knots."""
         u = np.linspace(0.0, 1.0, 8 * self.segments + 1)
         out = np.interp(self._spline.x, self._parameter_of_length(u), u)
@@ -144,10 +150,10 @@ class SplineCurve(ArcLengthParametrization, Curve):
                 0.0,
                 1.0,
             )
-        return out
+        return np.asarray(out)
 
     @cached_property
-    def _slope(self) -> Any:
+    def _slope(self) -> CubicSpline:
         return self._spline.derivative()
 
     def curve_point(self, s: Array) -> Array:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Number
 from pibls.geometry.affine import Affine
 from pibls.geometry.checks.arguments import format_coordinates, point_of, positive_number, real_number
 from pibls.geometry.protocol import box_of
 from pibls.geometry.shape import affine_image
 
+if TYPE_CHECKING:
+    from pibls.geometry.protocol import Domain
+    from pibls.geometry.shape import Shape
 
-def translated(shape: Any, distances: tuple[Any, ...]) -> Any:
+
+def translated(shape: Domain, distances: tuple[Number, ...]) -> Shape:
     """Return the shape translated by ``distances``."""
     names = tuple(shape.coordinates)
     if len(distances) != len(names):
@@ -29,7 +35,7 @@ def translated(shape: Any, distances: tuple[Any, ...]) -> Any:
     return affine_image(shape, Affine(tuple(map(tuple, np.eye(len(names)).tolist())), offset))
 
 
-def rotated(shape: Any, angle: Any, center: Any, axis: Any) -> Any:
+def rotated(shape: Domain, angle: Number, center: Sequence[Number] | None, axis: Coordinate | None) -> Shape:
     """Return the shape rotated about a centre in 2D, or about an axis through the centre in 3D."""
     names = tuple(shape.coordinates)
     if len(names) not in (2, 3):
@@ -62,10 +68,10 @@ def rotated(shape: Any, angle: Any, center: Any, axis: Any) -> Any:
     return affine_image(shape, Affine.about(matrix, _center(shape, center, "turned(center)")))
 
 
-def scaled(shape: Any, factor: Any, center: Any) -> Any:
+def scaled(shape: Domain, factor: Number | Sequence[Number], center: Sequence[Number] | None) -> Shape:
     """Return the shape scaled about a centre."""
     names = tuple(shape.coordinates)
-    if np.ndim(factor):
+    if isinstance(factor, Sequence | np.ndarray):
         factors = point_of(factor, names, "scaled(factor)")
     else:
         factors = (real_number(factor, "scaled(factor)"),) * len(names)
@@ -74,7 +80,7 @@ def scaled(shape: Any, factor: Any, center: Any) -> Any:
     return affine_image(shape, Affine.about(np.diag(factors), _center(shape, center, "scaled(center)")))
 
 
-def _center(shape: Any, center: Any, argument: str) -> Array:
+def _center(shape: Domain, center: Sequence[Number] | None, argument: str) -> Array:
     if center is None:
         return np.asarray(box_of(shape).mean(axis=1))
     return np.array(point_of(center, tuple(shape.coordinates), argument))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Number
 
 MIN_SIZE, MAX_SIZE = 1e-70, 1e70
 """Allowed sizes of domains. -Δu = 1/L² on (0, L) is solved for L = 1e-70 and 1e80; it fails for 1e-76 and
@@ -18,7 +18,7 @@ MIN_SIZE, MAX_SIZE = 1e-70, 1e70
 _MAX_EXPONENT = 150  # decimal; float64 has 308, and powers of lengths are squared
 
 
-def real_number(value: Any, argument: str) -> float:
+def real_number(value: Number, argument: str) -> float:
     """Return a finite float from a number or a SymPy constant such as sp.pi."""
     try:
         if isinstance(value, (str, bytes, bytearray, bool, np.bool_)) or np.ndim(value):
@@ -83,7 +83,7 @@ def check_lengths(sides: Array, order: int, argument: str) -> None:
         )
 
 
-def check_coordinate(symbol: Any, argument: str) -> Any:
+def check_coordinate(symbol: Coordinate, argument: str) -> Coordinate:
     """Return the symbol, or raise a ProblemError if it cannot be a real coordinate."""
     if not isinstance(symbol, sp.Symbol):
         raise ProblemError(
@@ -105,7 +105,7 @@ def check_coordinate(symbol: Any, argument: str) -> Any:
     return symbol
 
 
-def _contradiction(argument: str, symbol: Any, got: str) -> ProblemError:
+def _contradiction(argument: str, symbol: Coordinate, got: str) -> ProblemError:
     return ProblemError(
         argument,
         expected=f"a symbol {symbol} that can take all real values of the domain",
@@ -114,7 +114,7 @@ def _contradiction(argument: str, symbol: Any, got: str) -> ProblemError:
     )
 
 
-def check_sign_assumption(symbol: Any, low: float, high: float, argument: str) -> None:
+def check_sign_assumption(symbol: Coordinate, low: float, high: float, argument: str) -> None:
     """Raise a ProblemError if the range (low, high) contradicts the declared sign of the symbol."""
     if low < 0 and symbol.is_nonnegative:
         raise _contradiction(argument, symbol, f"declared positive, on ({low:g}, {high:g})")
@@ -122,7 +122,7 @@ def check_sign_assumption(symbol: Any, low: float, high: float, argument: str) -
         raise _contradiction(argument, symbol, f"declared negative, on ({low:g}, {high:g})")
 
 
-def check_distinct_names(symbols: Sequence[Any], argument: str) -> None:
+def check_distinct_names(symbols: Sequence[Coordinate], argument: str) -> None:
     """Raise a ProblemError unless the names of the coordinates differ: solution(x=…, y=…) needs that."""
     names = [str(s) for s in symbols]
     repeated = [n for n in names if names.count(n) > 1]
@@ -135,7 +135,7 @@ def check_distinct_names(symbols: Sequence[Any], argument: str) -> None:
         )
 
 
-def ordered_ends(low: Any, high: Any, argument: str) -> tuple[float, float]:
+def ordered_ends(low: Number, high: Number, argument: str) -> tuple[float, float]:
     """Return the ends (low, high) of an interval as floats, or raise a ProblemError."""
     a, b = (check_magnitude(real_number(end, argument), argument) for end in (low, high))
     if not a < b:
@@ -149,12 +149,14 @@ def ordered_ends(low: Any, high: Any, argument: str) -> tuple[float, float]:
     return a, b
 
 
-def format_coordinates(symbols: Sequence[Any]) -> str:
+def format_coordinates(symbols: Sequence[Coordinate]) -> str:
     """Return the coordinates as text: (x, y)."""
     return f"({', '.join(map(str, symbols))})"
 
 
-def check_coordinates(symbols: Any, argument: str, *, least: int, most: int | None = None) -> tuple[Any, ...]:
+def check_coordinates(
+    symbols: Coordinate | Sequence[Coordinate], argument: str, *, least: int, most: int | None = None
+) -> tuple[Coordinate, ...]:
     """Return ``least`` to ``most`` SymPy symbols with different names, or raise a ProblemError."""
     given = tuple(symbols) if isinstance(symbols, (tuple, list)) else (symbols,)
     if len(given) < least or (most is not None and len(given) > most):
@@ -171,12 +173,14 @@ def check_coordinates(symbols: Any, argument: str, *, least: int, most: int | No
     return given
 
 
-def check_two_coordinates(symbols: Any, argument: str) -> tuple[Any, ...]:
+def check_two_coordinates(
+    symbols: Coordinate | Sequence[Coordinate], argument: str
+) -> tuple[Coordinate, ...]:
     """Return the two coordinates of a plane shape, or raise a ProblemError."""
     return check_coordinates(symbols, argument, least=2, most=2)
 
 
-def point_of(values: Any, symbols: Sequence[Any], argument: str) -> tuple[float, ...]:
+def point_of(values: Iterable[Number], symbols: Sequence[Coordinate], argument: str) -> tuple[float, ...]:
     """Return a point with one float per coordinate, or raise a ProblemError."""
     try:
         if isinstance(values, (str, bytes, Mapping, Set)):
@@ -194,7 +198,7 @@ def point_of(values: Any, symbols: Sequence[Any], argument: str) -> tuple[float,
     return tuple(check_magnitude(real_number(v, argument), argument) for v in given)
 
 
-def positive_number(value: Any, argument: str) -> float:
+def positive_number(value: Number, argument: str) -> float:
     """Return a positive float, or raise a ProblemError."""
     number = real_number(value, argument)
     if number <= 0:
@@ -209,7 +213,7 @@ def positive_number(value: Any, argument: str) -> float:
 
 
 def check_sign_assumptions(
-    symbols: Sequence[Any], bounds: Sequence[tuple[float, float]], argument: str
+    symbols: Sequence[Coordinate], bounds: Sequence[tuple[float, float]], argument: str
 ) -> None:
     """Raise a ProblemError if the bounds contradict the declared signs of the symbols."""
     for symbol, (low, high) in zip(symbols, bounds, strict=True):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
@@ -21,7 +20,7 @@ _TEST_POINTS = 64
 _RELATIVE_STEP = 1e-6  # distance of test points from the boundary, relative to the bounds
 
 
-def check_domain(domain: Any, argument: str) -> None:
+def check_domain(domain: object, argument: str) -> None:
     """Raise a ProblemError unless ``domain`` implements the `Domain` protocol."""
     if not is_domain(domain):
         raise ProblemError(
@@ -71,7 +70,7 @@ def _check_bounds(domain: Domain, argument: str) -> Array:
     return box
 
 
-def _checked_points(values: Any, d: int, argument: str, member: str) -> Array:
+def _checked_points(values: npt.ArrayLike, d: int, argument: str, member: str) -> Array:
     try:
         X = np.asarray(values, dtype=float)
     except (TypeError, ValueError):

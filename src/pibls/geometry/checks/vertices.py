@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, floats
 from pibls.errors import ProblemError, import_optional
+from pibls.expressions import Number
 from pibls.geometry.checks.arguments import check_extent, check_magnitude
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import shapely
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 """The vertices of a closed polygonal line, each once."""
+Vertices: TypeAlias = Array | Sequence[Sequence[Number]] | Sequence[Array]
+"""Points (n, 2) of the user."""
 
 _HOLES_PER_BATCH = 256  # holes that are compared with all others at once
 
 
-def points_of(values: Any, argument: str, least: int, *, closed: bool = True) -> Array:
+def points_of(values: Vertices, argument: str, least: int, *, closed: bool = True) -> Array:
     """Return finite points (n, 2) without repeated neighbours; of a closed line, the first only once."""
-    try:
-        is_array = isinstance(values, np.ndarray)
-        P = floats(values) if is_array else np.array([[float(v) for v in p] for p in values], dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        P = np.empty((0, 0))
+    P = _as_array(values)
     if P.ndim != 2 or P.shape[1:] != (2,) or not np.isfinite(P).all():
         raise ProblemError(
             argument,
@@ -47,7 +53,16 @@ def points_of(values: Any, argument: str, least: int, *, closed: bool = True) ->
     return P
 
 
-def check_rings(vertices: Any, holes: Any) -> tuple[Ring, tuple[Ring, ...]]:
+def _as_array(values: Vertices) -> Array:
+    """Return the values as an array; an empty one, (0, 0), if they are not numbers in rows."""
+    try:
+        is_array = isinstance(values, np.ndarray)
+        return floats(values) if is_array else np.array([[float(v) for v in p] for p in values], dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        return np.empty((0, 0))
+
+
+def check_rings(vertices: Vertices, holes: Sequence[Vertices]) -> tuple[Ring, tuple[Ring, ...]]:
     """Return the outline counter-clockwise and the holes clockwise, or raise a ProblemError."""
     shapely = import_optional("shapely", extra="polygons", purpose="A polygon")
     outer = points_of(vertices, "Polygon(vertices)", 3)
@@ -73,14 +88,14 @@ def check_rings(vertices: Any, holes: Any) -> tuple[Ring, tuple[Ring, ...]]:
     return _oriented(outer, True), tuple(_oriented(h, False) for h in inner)
 
 
-def _is_point(value: Any) -> bool:
+def _is_point(value: npt.ArrayLike) -> bool:
     try:
         return np.ndim(value) == 1
     except ValueError:  # a list of points of different lengths
         return False
 
 
-def _check_holes(area: Any, holes: list[Array], shapely: Any) -> None:
+def _check_holes(area: shapely.Polygon, holes: list[Array], shapely: ModuleType) -> None:
     """Raise a ProblemError unless holes lie inside the outline and touch neither it nor each other."""
     if not holes:
         return
@@ -137,7 +152,7 @@ def without_slits(ring: Array) -> Array:
     return np.asarray(ring[kept[first : last + 1]])
 
 
-def _check_ring(ring: Array, argument: str, shapely: Any) -> None:
+def _check_ring(ring: Array, argument: str, shapely: ModuleType) -> None:
     if len(ring) < 3:
         raise _no_area_error(argument, "a line that runs back along itself")
     line = shapely.LinearRing(ring)
@@ -170,6 +185,6 @@ def _oriented(ring: Array, counter_clockwise: bool) -> Ring:
     return tuple((float(a), float(b)) for a, b in kept)
 
 
-def _shortened(values: Any) -> str:
+def _shortened(values: object) -> str:
     text = repr(values)
     return text if len(text) <= 80 else f"{text[:77]}…"

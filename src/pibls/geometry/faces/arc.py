@@ -162,8 +162,12 @@ class _Image(Curve):
     def __init__(self, curve: Curve, affine: Affine, owner: object) -> None:
         self._curve, self._affine, self.owner = curve, affine, owner
         self.is_closed, self.segments = curve.is_closed, curve.segments
-        self.knots, self.is_slit_side = curve.knots, curve.is_slit_side
+        self.is_slit_side = curve.is_slit_side
         self.is_nonsmooth_at_knots = curve.is_nonsmooth_at_knots
+
+    @property
+    def knots(self) -> Array:
+        return self._curve.knots
 
     def position(self, u: Array) -> Array:
         return self._affine.points(self._curve.position(u))

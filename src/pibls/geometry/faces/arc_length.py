@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.runtime.caching import cached_property
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicHermiteSpline
 
 _STEPS_PER_SEGMENT = 2  # of the quadrature of the arc length
 _GAUSS = np.polynomial.legendre.leggauss(6)
@@ -30,7 +33,7 @@ class ArcLengthParametrization:
         raise NotImplementedError
 
     @cached_property
-    def _parameter_of_length(self) -> Any:
+    def _parameter_of_length(self) -> CubicHermiteSpline:
         from scipy.interpolate import CubicHermiteSpline
 
         s = np.linspace(0.0, 1.0, _STEPS_PER_SEGMENT * self.segments + 1)

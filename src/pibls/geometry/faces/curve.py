@@ -5,13 +5,16 @@ Shapes define their boundary curves; `Arc` is a face that consists of a curve or
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.geometry.integrals.gauss import differentiation_matrix
 from pibls.runtime.caching import cached_property
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 _NEWTON_STEPS = 6
 
@@ -31,12 +34,15 @@ class Curve:
     owner: object
     is_closed: bool
     segments: int = 256
-    knots: Any = ()
-    """The parameters between which γ is smooth, for a piecewise curve."""
     is_nonsmooth_at_knots: bool = False
     """Whether the curve itself, and not only its parametrization, is nonsmooth (not C^∞) at the knots."""
     is_slit_side: bool = False
     """Whether the curve is one side of a slit."""
+
+    @property
+    def knots(self) -> Array:
+        """The parameters between which γ is smooth, for a piecewise curve."""
+        return np.empty(0)
 
     def position(self, u: Array) -> Array:
         """Return γ(u), (n, 2)."""
@@ -75,7 +81,7 @@ class Curve:
         return float(np.linalg.norm(np.diff(self.table.points, axis=0), axis=1).sum())
 
     @cached_property
-    def _tree(self) -> Any:
+    def _tree(self) -> cKDTree:
         from scipy.spatial import cKDTree
 
         return cKDTree(self.table.points)

@@ -33,6 +33,10 @@ class Boundary(NamedTuple):
             return self
         return Boundary(self.points[mask], self.normals[mask], tuple(compress(self.owners, mask)))
 
+    def flipped(self) -> Boundary:
+        """Return the same points with reversed normals."""
+        return self._replace(normals=-self.normals)
+
 
 BoundaryFilter: TypeAlias = Callable[[Boundary], Mask]
 """A function that returns which points of a boundary to keep."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, PointFunction
 from pibls.errors import ProblemError, ShapeWarning
+from pibls.expressions import Coordinate, Expression
 from pibls.geometry.faces.arc import Arc
 from pibls.geometry.faces.face import Face, bisect
 from pibls.geometry.faces.hidden_zeros import UniformGrid, find_hidden_zero
@@ -36,16 +36,17 @@ _NEWTON_STEPS = 8
 class LevelSet(DropsCaches):
     """An expression f and ∇f as functions of points, and {f = 0} as faces of {f < 0}."""
 
-    def __init__(self, expression: Any, coordinates: tuple[Any, ...], argument: str) -> None:
+    def __init__(self, expression: Expression, coordinates: tuple[Coordinate, ...], argument: str) -> None:
         self.expression, self.coordinates, self.argument = expression, coordinates, argument
         self.min_gradient = 0.0  # a smaller gradient counts as zero
 
     @cached_property
-    def _f(self) -> Any:
-        return sp.lambdify(self.coordinates, self.expression, modules=["numpy", "scipy"])
+    def _f(self) -> PointFunction:
+        f: PointFunction = sp.lambdify(self.coordinates, self.expression, modules=["numpy", "scipy"])
+        return f
 
     @cached_property
-    def _gradient(self) -> list[Any]:
+    def _gradient(self) -> list[PointFunction]:
         real = [
             sp.Dummy(x.name, real=True) for x in self.coordinates
         ]  # otherwise SymPy does not differentiate |x|
@@ -233,9 +234,10 @@ class LevelSurface(TriangleSurface):
             [*T.swapaxes(0, 1), *(0.5 * (T + np.roll(T, 1, axis=1))).swapaxes(0, 1), T.mean(axis=1)]
         )
 
-    def touches(self, X: Array, tolerance: Array) -> Any:
+    def touches(self, X: Array, tolerance: Array) -> Mask:
         near = self._level.project(X, self._reach)
-        return np.all(np.abs(near - X) <= tolerance, axis=1) & (np.abs(self._level.value(near)) < np.inf)
+        is_close = np.all(np.abs(near - X) <= tolerance, axis=1)
+        return np.asarray(is_close & (np.abs(self._level.value(near)) < np.inf))
 
 
 def _face_points(faces: tuple[Face, ...], d: int) -> Array:
@@ -249,7 +251,7 @@ def _face_points(faces: tuple[Face, ...], d: int) -> Array:
     return np.concatenate([np.empty((0, d)), *dense])
 
 
-def _evaluated(function: Callable[..., Any], X: Array) -> Array:
+def _evaluated(function: Callable[..., Array], X: Array) -> Array:
     with np.errstate(all="ignore"):
         value = np.asarray(function(*X.T))
     value = np.where(np.imag(value) == 0, np.real(value), np.nan) if np.iscomplexobj(value) else value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pibls.arrays import Array
@@ -19,11 +17,11 @@ class Polyline(Curve):
         self.owner, self.is_closed = owner, closed
         self._points = points
         length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-        self._u = length / length[-1]
+        self._u: Array = length / length[-1]
         self.segments = int(min(max(64, 8 * len(points)), 16384))
 
     @property
-    def knots(self) -> Any:  # type: ignore[override]
+    def knots(self) -> Array:
         return self._u
 
     def _segment(self, u: Array) -> Array:

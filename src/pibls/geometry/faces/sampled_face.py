@@ -107,7 +107,7 @@ class SampledFace:
         if found is None:
             return parts
         known, sizes = found
-        known = known._replace(normals=-known.normals) if self.flip else known
+        known = known.flipped() if self.flip else known
         for keep in (*self.keep, in_box):
             kept = np.asarray(keep(known), dtype=np.bool_)
             known, sizes = known.select(kept), sizes[kept]
@@ -122,7 +122,7 @@ class SampledFace:
         known = self.known
         if known is None:
             known = _boundary_cache(self.domain).points
-            known = known._replace(normals=-known.normals) if self.flip else known
+            known = known.flipped() if self.flip else known
         kept = np.asarray(keep(known), dtype=np.bool_)
         sizes = None if self.sizes is None else self.sizes[kept]
         known = known.select(kept)
@@ -132,7 +132,7 @@ class SampledFace:
 
     def flipped(self) -> SampledFace:
         known = self.known
-        flipped_points = None if known is None else known._replace(normals=-known.normals)
+        flipped_points = None if known is None else known.flipped()
         return replace(self, flip=not self.flip, known=flipped_points)
 
     def mapped(self, affine: Affine, owner: object) -> Face:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ShapeWarning
 from pibls.geometry.faces.face import ON_FACE_TOLERANCE, Boundary, BoundaryFilter, Face
+
+if TYPE_CHECKING:
+    from pibls.geometry.csg import Combined
+    from pibls.geometry.protocol import Domain
 
 _NEAR_DISTANCE = 0.02  # of the bounds: other faces within this distance may trim a face
 _SMALL_STEP = 3e-14  # makes ends of arcs exact; 1e-9 would be visible in data that jump there
@@ -21,7 +25,7 @@ _MIN_MEASURE = 1e-7  # of the bounds: shorter parts are due to rounding
 
 
 def trim_faces(
-    domain: Any,
+    domain: Combined,
     around: Array,
     candidates: list[tuple[Face, int]],
     *,
@@ -56,9 +60,7 @@ def trim_faces(
         ]
         for part in face.trimmed(sides.boundary_filter(face, number), near_points):
             for remaining in _without_overlaps(part, earlier, lengths):
-                if remaining.dimension == 0 or remaining.measure(lengths) > _MIN_MEASURE ** max(
-                    remaining.dimension, 1
-                ):
+                if _is_significant(remaining, lengths):
                     out.append(remaining)
                     owners.append(number)
                     candidate_of_part.append(i)
@@ -67,11 +69,16 @@ def trim_faces(
     return _split_at_slit_ends(out, 10 * ON_FACE_TOLERANCE * lengths)
 
 
+def _is_significant(face: Face, lengths: Array) -> bool:
+    """Return whether a face is larger than what rounding leaves of a face that is trimmed away."""
+    return face.dimension == 0 or face.measure(lengths) > _MIN_MEASURE ** max(face.dimension, 1)
+
+
 @dataclass(frozen=True)
 class _Sides:
     """Tests whether a domain lies on the inner and on the outer side of faces."""
 
-    domain: Any
+    domain: Domain
     size: float
     fills: Callable[[int, Array], Mask] | None
 
@@ -149,7 +156,7 @@ def _without_overlaps(face: Face, others: list[Face], lengths: Array) -> tuple[F
     return face.trimmed(is_free, np.concatenate([f.dense_points() for f in overlapping]))
 
 
-def _warn_of_unused_parts(domain: Any, candidates: list[tuple[Face, int]], owners: list[int]) -> None:
+def _warn_of_unused_parts(domain: Combined, candidates: list[tuple[Face, int]], owners: list[int]) -> None:
     """Warn of shapes that do not contribute to the boundary: they are usually misplaced."""
     if not owners:
         return

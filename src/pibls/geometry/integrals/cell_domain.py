@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.expressions import Coordinate
 from pibls.geometry.box import Box
 from pibls.geometry.cell_clipping import is_in_cell
 from pibls.geometry.faces.face import ON_FACE_TOLERANCE, Boundary, BoundaryFilter, Face
@@ -24,10 +24,17 @@ class CellDomain(BuiltinDomain):
     """The part Ω ∩ B of a domain in a cell; a point between two cells belongs to the upper one only."""
 
     def __init__(self, domain: Domain, box: Array) -> None:
-        self.domain, self.box, self.bounds = domain, box, box
-        self.coordinates = tuple(domain.coordinates)
+        self.domain, self.box = domain, box
         self._step = ON_FACE_TOLERANCE * lengths_of(domain)
         self._cell = Box({s: (a, b) for s, (a, b) in zip(self.coordinates, box.tolist(), strict=True)})
+
+    @property
+    def bounds(self) -> Array:
+        return self.box
+
+    @cached_property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        return tuple(self.domain.coordinates)
 
     @cached_property
     def nearby_faces(self) -> tuple[Face, ...]:
@@ -83,7 +90,7 @@ class CellDomain(BuiltinDomain):
         return self.is_in_cell(found.points - self._step * found.normals)
 
 
-def boundary_faces(space: Any) -> tuple[tuple[Face, ...], BoundaryFilter]:
+def boundary_faces(space: Domain) -> tuple[tuple[Face, ...], BoundaryFilter]:
     """Return the faces of a domain, and a filter of their points that bound it.
 
     Of a subdomain or a cell, the faces include points of the boundary of the whole domain.
@@ -98,7 +105,7 @@ def boundary_faces(space: Any) -> tuple[tuple[Face, ...], BoundaryFilter]:
     )
 
 
-def representative_point(space: Any) -> Array:
+def representative_point(space: Domain) -> Array:
     """Return one point of the domain, (1, d); for a cell that does not contain it, an empty array (0, d)."""
     if isinstance(space, CellDomain):
         X = _point_in(space.domain)
@@ -114,7 +121,7 @@ def _point_in(domain: Domain) -> Array:
     return np.asarray(domain.interior(1, np.random.default_rng(0)), dtype=float)[:1]
 
 
-def faces_near(space: Any, faces: tuple[Face, ...]) -> tuple[tuple[Face, ...], Callable[[Array], Mask]]:
+def faces_near(space: Domain, faces: tuple[Face, ...]) -> tuple[tuple[Face, ...], Callable[[Array], Mask]]:
     """Return the faces, clipped if ``space`` is a cell, and a test of which points lie in ``space``."""
     if isinstance(space, CellDomain):
         return space.clipped_faces(faces), space.contains

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import ceil
-from typing import Any, cast
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Indices, Mask
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate
 from pibls.geometry.ball import Ball, Sphere
 from pibls.geometry.box import Box
 from pibls.geometry.extrusion import Extrusion
@@ -32,6 +32,7 @@ from pibls.geometry.mapped import Mapped
 from pibls.geometry.protocol import Domain, box_of, faces_of, within
 from pibls.geometry.revolution import Revolution
 from pibls.geometry.shape import BuiltinDomain
+from pibls.runtime.caching import cached_property
 
 _BISECTIONS = 50
 _MAX_TURNS, _ZOOMS = 64, 4
@@ -67,15 +68,11 @@ def _agree(a: QuadratureRule, b: QuadratureRule) -> bool:
     return bool(np.all(np.abs(sums[0] - sums[1]) <= _RELATIVE_TOLERANCE * size))
 
 
-def interior_rule(domain: Any, n: int) -> QuadratureRule:
+def interior_rule(domain: Domain, n: int) -> QuadratureRule:
     """Return a rule over a spatial domain with about n nodes along each side of its bounds."""
     if isinstance(domain, CellDomain) and not domain.is_crossed:
         cell_box = domain.as_box()
-        return (
-            QuadratureRule.concatenated([], len(domain.coordinates))
-            if cell_box is None
-            else interior_rule(cell_box, n)
-        )
+        return _empty_rule(domain) if cell_box is None else interior_rule(cell_box, n)
     if isinstance(domain, Box):
         return box_rule(box_of(domain), n)
     if isinstance(domain, Ball) and len(domain.coordinates) > 2:
@@ -87,8 +84,7 @@ def interior_rule(domain: Any, n: int) -> QuadratureRule:
         return interior_rule(domain.base, n).product(domain.low + height * x, height * w)
     if isinstance(domain, Revolution):
         return _revolved_rule(interior_rule(domain.profile, n), n)
-    d = len(domain.coordinates)
-    if d == 2 and all(face.has_chart and face.dimension == 1 for face in faces_of(domain)):
+    if _is_bounded_by_curves(domain):
         return scan_line_rule(domain, n)
     if isinstance(domain, Mapped):
         found = interior_rule(domain.shape, n)
@@ -97,18 +93,26 @@ def interior_rule(domain: Any, n: int) -> QuadratureRule:
     return _bisection_rule(domain, n)
 
 
-def intersection_rule(shape: Any, domain: Any, n: int) -> QuadratureRule:
+def _empty_rule(domain: Domain) -> QuadratureRule:
+    return QuadratureRule.concatenated([], len(domain.coordinates))
+
+
+def _is_bounded_by_curves(domain: Domain) -> bool:
+    """Return whether a domain is a plane shape whose whole boundary consists of curves with charts."""
+    is_plane = len(domain.coordinates) == 2
+    return is_plane and all(face.has_chart and face.dimension == 1 for face in faces_of(domain))
+
+
+def intersection_rule(shape: Domain, domain: Domain, n: int) -> QuadratureRule:
     """Return a rule over the intersection of a shape and a domain."""
     if isinstance(domain, CellDomain):
-        return interior_rule(
-            CellDomain(cast("Domain", _DomainIntersection(shape, domain.domain)), domain.box), n
-        )
+        return interior_rule(CellDomain(_DomainIntersection(shape, domain.domain), domain.box), n)
     found = interior_rule(shape, n)
     inside = within(domain, found.points)
     if bool(np.all(inside)):
         return found
     if len(domain.coordinates) == 2 and all(f.has_chart for f in (*faces_of(shape), *faces_of(domain))):
-        return scan_line_rule(cast("Domain", _DomainIntersection(shape, domain)), n)
+        return scan_line_rule(_DomainIntersection(shape, domain), n)
     from pibls.geometry.csg import Intersection
 
     return interior_rule(Intersection((shape, domain)), n)
@@ -119,13 +123,23 @@ class _DomainIntersection(BuiltinDomain):
 
     def __init__(self, one: Domain, other: Domain) -> None:
         self._both = (one, other)
-        self.coordinates = tuple(other.coordinates)
-        self.faces = (*faces_of(one), *faces_of(other))
-        boxes = np.array([box_of(one), box_of(other)])
-        self.bounds = np.stack([boxes[..., 0].max(axis=0), boxes[..., 1].min(axis=0)], axis=1)
 
-    def contains(self, X: Array) -> Any:
-        return np.logical_and(*(np.asarray(d.contains(X), dtype=bool) for d in self._both))
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        return tuple(self._both[1].coordinates)
+
+    @cached_property
+    def faces(self) -> tuple[Face, ...]:
+        return tuple(face for domain in self._both for face in faces_of(domain))
+
+    @cached_property
+    def bounds(self) -> Array:
+        boxes = np.array([box_of(domain) for domain in self._both])
+        return np.stack([boxes[..., 0].max(axis=0), boxes[..., 1].min(axis=0)], axis=1)
+
+    def contains(self, X: Array) -> Mask:
+        one, other = (np.asarray(d.contains(X), dtype=np.bool_) for d in self._both)
+        return one & other
 
 
 def boundary_rule(domain: Domain, n: int, keep: BoundaryFilter | None = None) -> QuadratureRule:
@@ -147,7 +161,9 @@ def face_rule(
     )
 
 
-def slice_rule(domain: Domain, axis: int, level: float, n: int, keep: Any = None) -> QuadratureRule:
+def slice_rule(
+    domain: Domain, axis: int, level: float, n: int, keep: Callable[[Array], Mask] | None = None
+) -> QuadratureRule:
     """Return a rule over the part of the plane x_axis = level in the domain, and where ``keep`` is true."""
     box = box_of(domain)
     other_axes = [i for i in range(len(box)) if i != axis]
@@ -157,7 +173,7 @@ def slice_rule(domain: Domain, axis: int, level: float, n: int, keep: Any = None
         X[:, other_axes] = Y
         return X
 
-    def contains(Y: Array) -> Any:
+    def contains(Y: Array) -> Mask:
         X = lifted(Y)
         inside = np.asarray(domain.contains(X), dtype=bool)
         return inside if keep is None else inside & np.asarray(keep(X), dtype=bool)
@@ -182,7 +198,7 @@ def _bisection_rule(domain: Domain, n: int) -> QuadratureRule:
     return _line_rule(lambda X: np.asarray(domain.contains(X), dtype=bool), box_of(domain), n)
 
 
-def _line_rule(contains: Any, box: Array, n: int) -> QuadratureRule:
+def _line_rule(contains: Callable[[Array], Mask], box: Array, n: int) -> QuadratureRule:
     """Return a rule of Gauss rules on lines along the first coordinate, whose ends are found by bisection."""
     d = len(box)
     if d == 0:
@@ -196,7 +212,7 @@ def _line_rule(contains: Any, box: Array, n: int) -> QuadratureRule:
     u = np.linspace(low, high, (MIN_SAMPLES if d != 2 else 8 * (MIN_SAMPLES + n)) + 1)
     middles = 0.5 * (u[1:] + u[:-1])
 
-    def inside_at(rows: Any, x: Array) -> Any:
+    def inside_at(rows: Indices, x: Array) -> Mask:
         return contains(np.column_stack([x, across.points[rows]]))
 
     rows, columns = np.repeat(np.arange(m), len(middles)), np.tile(middles, m)
@@ -216,7 +232,7 @@ def _line_rule(contains: Any, box: Array, n: int) -> QuadratureRule:
     return QuadratureRule.interior(np.column_stack([X.ravel(), transverse]), weights.ravel())
 
 
-def _height_rule(contains: Any, box: Array, n: int) -> QuadratureRule:
+def _height_rule(contains: Callable[[Array], Mask], box: Array, n: int) -> QuadratureRule:
     """Return a rule in y for a plane shape, of Gauss rules between heights where its topology changes.
 
     At these heights horizontal segments appear, split, merge or vanish, and their ends move like a square
@@ -226,7 +242,7 @@ def _height_rule(contains: Any, box: Array, n: int) -> QuadratureRule:
     samples = MIN_SAMPLES + 2 * n
     x = left + (right - left) * (np.arange(samples) + 0.5) / samples
 
-    def inside_at(x: Array, y: Array) -> Any:
+    def inside_at(x: Array, y: Array) -> Mask:
         """Return which points (x, y) of the grid lie inside, (heights, positions)."""
         return contains(np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])).reshape(len(y), -1)
 
@@ -248,7 +264,7 @@ def _height_rule(contains: Any, box: Array, n: int) -> QuadratureRule:
     return QuadratureRule.concatenated(parts, 1)
 
 
-def _turning_height(inside_at: Any, x: Array, masks: Any, ends: Array) -> float:
+def _turning_height(inside_at: Callable[[Array, Array], Mask], x: Array, masks: Mask, ends: Array) -> float:
     """Return the height between two scan lines at which the topology changes, by repeated bisection."""
     upper = int(
         np.count_nonzero(np.diff(masks[1].astype(int))) > np.count_nonzero(np.diff(masks[0].astype(int)))
@@ -285,7 +301,7 @@ def _panel_rule(box: Array, count: int) -> QuadratureRule:
 
 
 def _single_face_rule(
-    face: Any, n: int, diameter: float, keep: BoundaryFilter | None, halvings: int
+    face: Face, n: int, diameter: float, keep: BoundaryFilter | None, halvings: int
 ) -> QuadratureRule:
     if not face.has_chart:
         raise _unsupported_face_error(face)
@@ -352,7 +368,7 @@ def _graded_cuts(cuts: list[float], times: int) -> list[float]:
     return sorted({*cuts, *added})
 
 
-def _surface_rule(face: Any, n: int) -> QuadratureRule:
+def _surface_rule(face: Face, n: int) -> QuadratureRule:
     d = face.dimension + 1
     if isinstance(face, FlatFace):
         flat = box_rule(np.array([side for i, side in enumerate(face.bounds) if i != face.axis]), n)
@@ -380,7 +396,7 @@ def _sphere_rule(face: Patch, n: int) -> QuadratureRule:
     return QuadratureRule(found.points, area * np.repeat(w, steps) / steps, found.normals)
 
 
-def _unsupported_face_error(face: Any) -> ProblemError:
+def _unsupported_face_error(face: Face) -> ProblemError:
     return ProblemError(
         "integral(over)",
         expected="curves, whole flat faces, whole spheres or lateral faces of an extrusion",

@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Indices, Mask
+from pibls.geometry.faces.arc import Arc
 from pibls.geometry.faces.face import Face, bisect
 from pibls.geometry.integrals.gauss import QuadratureRule, gauss_legendre
 from pibls.geometry.protocol import Domain, box_of, faces_of
@@ -83,18 +83,19 @@ def scan_line_rule(domain: Domain, n: int) -> QuadratureRule:
         ends = np.sort(np.array([r.at_height(y) for r in crossing]), axis=0)
         for left, right in itertools.pairwise(ends):
             kept = _within(domain, left, right, y, 1e-13 * width)
-            if not kept.any():
-                continue
-            x, w = gauss_legendre(ceil(n * float((right - left)[kept].max()) / width) + min_nodes)
-            length = (right - left)[kept]
-            X = left[kept][:, None] + length[:, None] * x
-            points = np.stack([X, np.broadcast_to(y[kept][:, None], X.shape)], axis=-1)
-            parts.append(
-                QuadratureRule.interior(
-                    points.reshape(-1, 2), (weights[kept][:, None] * length[:, None] * w).ravel()
-                )
-            )
+            if kept.any():
+                count = ceil(n * float((right - left)[kept].max()) / width) + min_nodes
+                parts.append(_between(left[kept], right[kept], y[kept], weights[kept], count))
     return QuadratureRule.concatenated(parts, 2)
+
+
+def _between(left: Array, right: Array, y: Array, weights: Array, count: int) -> QuadratureRule:
+    """Return the rule between two curves with ``count`` nodes on each of the lines at the heights y."""
+    x, w = gauss_legendre(count)
+    length = right - left
+    X = left[:, None] + length[:, None] * x
+    points = np.stack([X, np.broadcast_to(y[:, None], X.shape)], axis=-1)
+    return QuadratureRule.interior(points.reshape(-1, 2), (weights[:, None] * length[:, None] * w).ravel())
 
 
 def _strip_nodes(
@@ -184,16 +185,15 @@ def _monotone_segments(face: Face) -> list[_MonotoneSegment]:
     return out
 
 
-def face_knots(face: Any) -> tuple[Array, Array]:
+def face_knots(face: Face) -> tuple[Array, Array]:
     """Return the parameters where the chart of a face is nonsmooth, and those where the face itself is."""
-    curve: Any = getattr(face, "curve", None)
-    knots = np.asarray(getattr(curve, "knots", ()), dtype=float)
-    if not len(knots):
+    if not isinstance(face, Arc):
         return np.empty(0), np.empty(0)
+    knots = face.curve.knots
     span = face.stop - face.start
     parameters = np.concatenate([(knots + turn - face.start) / span for turn in (0.0, 1.0)])
     parameters = np.unique(parameters[(parameters > 0) & (parameters < 1)])
-    return parameters, parameters if curve.is_nonsmooth_at_knots else np.empty(0)
+    return parameters, parameters if face.curve.is_nonsmooth_at_knots else np.empty(0)
 
 
 def _points(face: Face, u: Array) -> Array:
@@ -204,7 +204,7 @@ def _normals(face: Face, u: Array) -> Array:
     return face.at(u[:, None]).normals
 
 
-def _facing(face: Face, u: Array) -> Any:
+def _facing(face: Face, u: Array) -> Indices:
     """Return 1 where the boundary faces to the right, -1 to the left, 0 up or down."""
     n = _normals(face, u)[:, 0]
     return np.where(np.abs(n) < _HORIZONTAL_NORMAL, 0, np.sign(n)).astype(int)

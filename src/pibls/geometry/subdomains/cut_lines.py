@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Indices, Mask
 from pibls.geometry.faces.arc import Arc
 from pibls.geometry.faces.face import Face, bisect
 from pibls.geometry.faces.polyline import Polyline
@@ -25,7 +24,7 @@ _START_DISTANCE = 1e-4  # of the domain: distance of the first test point on a r
 _RAY_POINTS = 2000
 _MIN_ANGLE = 1e-5  # radians; smaller angles count as zero
 
-Locate = Callable[[Array], Any]
+Locate = Callable[[Array], Indices]
 
 
 @dataclass(frozen=True)

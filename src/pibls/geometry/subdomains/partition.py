@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from pibls.geometry.faces.face import ON_FACE_TOLERANCE, Boundary, Face
 from pibls.geometry.protocol import Domain, box_of, faces_of, lengths_of
 from pibls.geometry.subdomains.cut_lines import CutLine
 from pibls.runtime.deadline import check_deadline
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 
 class Material(Protocol):
@@ -70,7 +73,7 @@ class ConnectedParts:
     keys: tuple[int, ...]
     """The material of each part, followed by one bit per line."""
     samples: tuple[Array, ...]
-    trees: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    trees: dict[tuple[int, ...], cKDTree] = field(default_factory=dict)
     """Search trees of the samples of several parts, built on demand."""
 
     @classmethod
@@ -134,7 +137,7 @@ class Partition:
     """Sample points of each subdomain."""
     subdomain_of_part: Indices = field(compare=False, repr=False)
     """The subdomain of each part."""
-    trees: tuple[Any, ...] = field(compare=False, repr=False)
+    trees: tuple[cKDTree, ...] = field(compare=False, repr=False)
     slits: tuple[CutLine, ...] = ()
 
     @classmethod
@@ -208,7 +211,7 @@ class Partition:
             for pair in sorted(p for p in pairs if p[0] >= 0 and self.have_same_material(*p) == is_cut):
 
                 def between(
-                    boundary: Boundary, pair: Any = pair, relative_step: float = relative_step
+                    boundary: Boundary, pair: tuple[int, int] = pair, relative_step: float = relative_step
                 ) -> Mask:
                     p, q = self.sides(boundary, relative_step)
                     mask = (np.minimum(p, q) == pair[0]) & (np.maximum(p, q) == pair[1])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate
 from pibls.geometry.faces.face import Boundary, Face, rejection_sample
 from pibls.geometry.protocol import Domain, box_of, faces_of, leaves_of, space_of, time_of
 from pibls.geometry.shape import BuiltinDomain
@@ -30,7 +30,7 @@ class Subdomain(BuiltinDomain):
     """Interfaces to other subdomains, if they are needed: quadrature rules end at them."""
 
     @property
-    def coordinates(self) -> tuple[Any, ...]:
+    def coordinates(self) -> tuple[Coordinate, ...]:
         return tuple(self.domain.coordinates)
 
     @property
@@ -49,7 +49,7 @@ class Subdomain(BuiltinDomain):
         return self if self.inner_faces and time_of(self.domain) is None else space_of(self.domain)
 
     @property
-    def time(self) -> Any:
+    def time(self) -> Coordinate | None:
         return time_of(self.domain)
 
     @property
