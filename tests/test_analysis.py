@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import pibls
 from pibls.analysis.singular_points import Strength
 from pibls.cli.app import app
+from pibls.problem.conditions import BaseCondition
 
 x, y, t, k = sp.symbols("x y t k")
 u = sp.Function("u")(x, y)
@@ -23,7 +24,7 @@ LAPLACE = u.diff(x, 2) + u.diff(y, 2)
 ROD = pibls.Interval(x, 0, 1).during(t, 0, 1)
 
 
-def poisson(domain: pibls.Domain, *conditions: object) -> pibls.Problem:
+def poisson(domain: pibls.Domain, *conditions: BaseCondition) -> pibls.Problem:
     return pibls.Problem(domain, [LAPLACE + 1], list(conditions) or [pibls.Dirichlet(u, 0)])
 
 

@@ -11,6 +11,7 @@ import sympy as sp
 import pibls
 from pibls.analysis.corners.incompatible_conditions import incompatible_conditions
 from pibls.analysis.split_conditions import split_piecewise_conditions
+from pibls.problem.conditions import BaseCondition
 from tests.test_gallery import common
 
 x, y, t = sp.symbols("x y t")
@@ -33,7 +34,7 @@ def plate(strength: int, anisotropy: Any = 1) -> pibls.Problem:
     )
 
 
-def rod(*conditions: object, order: int = 1) -> pibls.Problem:
+def rod(*conditions: BaseCondition, order: int = 1) -> pibls.Problem:
     return pibls.Problem(ROD, [w.diff(t, order) - w.diff(x, 2)], list(conditions))
 
 

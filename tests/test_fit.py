@@ -16,6 +16,7 @@ from pibls.inverse.fixed_space_solver import FixedSpaceSolver
 from pibls.inverse.ode_parameter_solver import ODEParameterSolver
 from pibls.inverse.parametric_solver import parametric_solver
 from pibls.problem import PartialDerivative
+from pibls.solution.settings import SolveSettings
 
 x, y, t = sp.symbols("x y t")
 a, c, k, D = sp.symbols("a c k D")
@@ -114,7 +115,7 @@ def test_parameter_derivatives_agree_with_finite_differences(make: Any) -> None:
     points = scattered_points(problem, 12)
     data = (Data(u, points, np.zeros(12)), Data(k * u.diff(first), points, np.zeros(12)))
     unknowns = parse_fit_parameters(dict.fromkeys(problem.parameters), [problem], [u, k * u], None)
-    settings = {"tol": 1e-7}
+    settings: SolveSettings = {"tol": 1e-7}
     experiment = Experiment(problem, data, unknowns, settings)
     theta = unknowns.start
     found = experiment.jacobian(theta)

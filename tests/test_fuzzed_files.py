@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -24,7 +26,7 @@ def test_inputs_are_read_or_rejected(name: str, count: int) -> None:
 @pytest.mark.parametrize("path", [None, 3, b"a.svg", ["a.svg"], np.zeros(2)])
 def test_read_shape_rejects_invalid_paths(path: object) -> None:
     with pytest.raises(pibls.ProblemError, match=r"read_shape\(path\): expected a file name"):
-        pibls.read_shape(path)
+        pibls.read_shape(cast(Any, path))
 
 
 def test_read_shape_rejects_a_name_with_a_null_character() -> None:

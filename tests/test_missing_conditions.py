@@ -11,6 +11,7 @@ import pibls
 from pibls.analysis.coverage import uncovered_boundary
 from pibls.analysis.missing_conditions import lacks_boundary_condition
 from pibls.analysis.well_posedness import has_missing_inflow_conditions
+from pibls.problem.conditions import BaseCondition
 from pibls.problem.forms.compilation import compile_problem
 
 x, y, z, t = sp.symbols("x y z t")
@@ -18,12 +19,12 @@ U = sp.Function("u")
 SQUARE = pibls.Box({x: (0, 1), y: (0, 2)})
 
 
-def laplace(*conditions: object) -> pibls.Problem:
+def laplace(*conditions: BaseCondition) -> pibls.Problem:
     u = U(x, y)
     return pibls.Problem(SQUARE, [u.diff(x, 2) + u.diff(y, 2)], list(conditions))
 
 
-def heat(*conditions: object) -> pibls.Problem:
+def heat(*conditions: BaseCondition) -> pibls.Problem:
     u = U(x, t)
     rod = pibls.Interval(x, 0, 1).during(t, 0, 1)
     return pibls.Problem(rod, [u.diff(t) - u.diff(x, 2)], list(conditions))

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -235,7 +235,8 @@ def test_a_lambda_is_pickled_with_cloudpickle_or_named_in_the_error(monkeypatch:
         pickle.dumps(solution)
     with pytest.raises(pibls.ProblemError, match="Define the function at the top level of a module"):
         pickle.dumps(problem)
-    assert copy.copy(problem).conditions[0].value is problem.conditions[0].value
+    copied, original = (cast(Any, p.conditions[0]) for p in (copy.copy(problem), problem))
+    assert copied.value is original.value
 
 
 def _value_and_error(solution: pibls.Solution) -> tuple[float, float, str]:

@@ -6,7 +6,7 @@ import inspect
 import re
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -389,7 +389,7 @@ def test_python_functions_are_named_and_required() -> None:
     with_stand_ins = parse_problem(text, stand_ins=True).problem
     assert with_stand_ins.unknowns == problem.unknowns
     with pytest.raises(ProblemError, match=r"the Python function of this name"):
-        with_stand_ins.conditions[0].value(0.0, 0.0)
+        cast(Any, with_stand_ins.conditions[0]).value(0.0, 0.0)
 
 
 class UserDefinedInterval:

@@ -11,6 +11,7 @@ import sympy as sp
 import pibls
 from pibls import Condition, Dirichlet, Neumann
 from pibls.analysis.redundant_conditions import redundant_conditions
+from pibls.problem.conditions import BaseCondition
 from pibls.problem.forms.compilation import compile_problem
 
 x, y = sp.symbols("x y")
@@ -134,7 +135,7 @@ def test_consistent_redundant_conditions_converge(name: str) -> None:
     assert np.abs(solution(*X.T) - expected).max() < 1e-7
 
 
-def _redundant_count(equation: sp.Expr, *more: object) -> int:
+def _redundant_count(equation: sp.Expr, *more: BaseCondition) -> int:
     conditions = [Dirichlet(u, 0, on=AROUND), *more]
     problem = pibls.Problem(SQUARE, [equation], conditions)
     return len(redundant_conditions(compile_problem(problem), problem.domain))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import pibls
+from pibls.solution.notes import Notes
 from tests.saved_solutions import HEADER_START, small_solution
 
 
@@ -53,7 +54,7 @@ def test_notes_of_wrong_type_are_rejected(
 
 def test_table_in_the_notes_is_saved(tmp_path: Path) -> None:
     """Violated redundant conditions: the message of the loaded solution raised an AttributeError."""
-    notes = {"told": {"Dirichlet u": 0.25, "Neumann u": 1e-3}}
+    notes: Notes = {"told": {"Dirichlet u": 0.25, "Neumann u": 1e-3}}
     solution = replace(small_solution(), status=pibls.Status.NO_SOLUTION, notes=notes)
     solution.save(tmp_path / "a.pibls")
     loaded = pibls.load(tmp_path / "a.pibls")

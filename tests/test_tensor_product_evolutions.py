@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from pibls.assembly.evolutions.fourier_inverse import FourierInverse
 from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem
 from pibls.assembly.evolutions.separable_inverse import SeparableInverse
 from pibls.problem import PartialDerivative
+from pibls.problem.conditions import BaseCondition
 from pibls.problem.forms.compilation import compile_problem
 from pibls.time.box.initial_state import InitialData, change_resolution
 from pibls.time.box.operator import CollocationOperator
@@ -38,7 +40,7 @@ def laplacian(f: sp.Expr) -> sp.Expr:
 
 
 def manufactured(
-    lhs: sp.Expr, conditions: list[object], exact: sp.Expr = SMOOTH, domain: Any = SQUARE
+    lhs: sp.Expr, conditions: Sequence[BaseCondition], exact: sp.Expr = SMOOTH, domain: Any = SQUARE
 ) -> pibls.Problem:
     """Return the problem whose equation and initial data are satisfied by ``exact``."""
     f = next(iter(lhs.atoms(sp.core.function.AppliedUndef)))
@@ -144,7 +146,9 @@ def test_condition_on_part_of_a_side_is_not_separable() -> None:
     assert collocation.face_conditions is None
 
 
-def coupled_problem(equations: list[sp.Eq], conditions: list[object], domain: Any = SQUARE) -> pibls.Problem:
+def coupled_problem(
+    equations: list[sp.Eq], conditions: Sequence[BaseCondition], domain: Any = SQUARE
+) -> pibls.Problem:
     """Return a problem of coupled unknowns with zero initial data."""
     unknowns = {f for e in equations for f in e.atoms(sp.core.function.AppliedUndef)}
     return pibls.Problem(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 
 class PiblsError(Exception):
@@ -54,7 +54,7 @@ class MissingPackageError(PiblsError, ImportError):
     """An optional package is not installed; the text says how to install it."""
 
 
-def import_optional(module: str, *, extra: str, purpose: str) -> Any:
+def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Return a module of an optional package, or raise an error that names the remedy.
 
     >>> import_optional("math", extra="plot", purpose="pictures").floor(1.5)
@@ -77,7 +77,7 @@ def failure_reason(problem: Exception) -> str:
     return found or str(problem)
 
 
-def output_path(path: Any, argument: str) -> Path:
+def output_path(path: object, argument: str) -> Path:
     """Return the path of an output file, checked before any computation.
 
     >>> output_path("u.csv", "solution.to_csv(path)").name

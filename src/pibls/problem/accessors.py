@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from pibls.analysis.analysis import Analysis
     from pibls.problem import Problem
 
@@ -25,7 +27,7 @@ class ProblemAccessors:
 
         return problem_html(cast("Problem", self))
 
-    def plot(self, *, ax: Any = None) -> Any:
+    def plot(self, *, ax: Axes | None = None) -> Axes:
         """Plot the domain, with each part of its boundary in the colour of its condition.
 
         Parts without a condition are grey and dashed. Returns the Matplotlib axes.

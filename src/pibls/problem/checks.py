@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.errors import ProblemError
+from pibls.expressions import Equation, Expression, Unknown
 from pibls.geometry import Domain
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin
 from pibls.problem.forms.form import Form
 from pibls.problem.forms.integral import integral
 from pibls.problem.forms.known import is_known
 
+if TYPE_CHECKING:
+    from pibls.problem.conditions import BaseCondition
+
 CONDITION_TYPES = (Dirichlet, Neumann, Robin, Periodic, Initial, Condition)
 
 
-def _check_arguments(u: Any, domain: Domain) -> None:
+def _check_arguments(u: Unknown, domain: Domain) -> None:
     """Raise a ProblemError unless the arguments of an unknown are the coordinates of the domain."""
     if any(not a.is_Symbol and a.free_symbols & set(domain.coordinates) for a in u.args):
         raise ProblemError(
@@ -39,12 +44,14 @@ def _check_arguments(u: Any, domain: Domain) -> None:
         )
 
 
-def find_unknowns(equations: tuple[Any, ...], residuals: tuple[Any, ...], domain: Domain) -> tuple[Any, ...]:
+def find_unknowns(
+    equations: tuple[Equation, ...], residuals: tuple[Expression, ...], domain: Domain
+) -> tuple[Unknown, ...]:
     """Return the unknowns in the order of the equations, left-hand sides first.
 
     S' = -bSI, I' = bSI - cI has the unknowns S, I.
     """
-    found: list[Any] = []
+    found: list[Unknown] = []
     for equation, residual in zip(equations, residuals, strict=True):
         left = equation.args[0].atoms(AppliedUndef) if isinstance(equation, sp.Equality) else set()
         terms = [t for t in residual.atoms(AppliedUndef) if not is_known(t)]
@@ -64,7 +71,9 @@ def find_unknowns(equations: tuple[Any, ...], residuals: tuple[Any, ...], domain
     return tuple(found)
 
 
-def check_counts(equations: Any, conditions: Any, unknowns: Any) -> None:
+def check_counts(
+    equations: Sequence[Equation], conditions: Sequence[BaseCondition], unknowns: Sequence[Unknown]
+) -> None:
     if not equations:
         raise ProblemError(
             "equations", expected="at least one equation", got="none", remedy="Write equations=[sympy.Eq(…)]."
@@ -101,7 +110,7 @@ def check_counts(equations: Any, conditions: Any, unknowns: Any) -> None:
             )
 
 
-def check_integrals(residuals: tuple[Any, ...]) -> None:
+def check_integrals(residuals: tuple[Expression, ...]) -> None:
     for residual in residuals:
         if residual.has(integral):
             raise ProblemError(
@@ -113,7 +122,7 @@ def check_integrals(residuals: tuple[Any, ...]) -> None:
             )
 
 
-def check_interior(forms: tuple[Form, ...], unknowns: tuple[Any, ...]) -> None:
+def check_interior(forms: tuple[Form, ...], unknowns: tuple[Unknown, ...]) -> None:
     for i, form in enumerate(forms):
         if form.needs_normal:
             raise ProblemError(

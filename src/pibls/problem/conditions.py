@@ -7,7 +7,7 @@ place ``on`` where it holds. ``on`` is turned into a region by `pibls.problem.re
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -15,7 +15,9 @@ from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Equation, Expression, Unknown
 from pibls.geometry.checks.arguments import check_coordinate
+from pibls.problem.arguments import ConditionValue, Place
 from pibls.problem.forms.checks import is_scalar
 from pibls.problem.forms.known import as_expression
 from pibls.runtime.pickling import HoldsCallables
@@ -27,7 +29,7 @@ class dn(sp.Function):  # type: ignore[misc]  # noqa: N801 - written in equation
     nargs = 1
 
 
-def _check_unknown(u: Any, owner: str) -> Any:
+def _check_unknown(u: Unknown, owner: str) -> Unknown:
     if not isinstance(u, AppliedUndef):
         raise ProblemError(
             f"{owner}(u)",
@@ -39,17 +41,35 @@ def _check_unknown(u: Any, owner: str) -> Any:
     return u
 
 
-def _label(kind: str, subject: Any, on: Any) -> str:
+def _label(kind: str, subject: Expression | str, on: Place) -> str:
     where = "" if on is None else f" on {on}"
     return f"{kind}({subject}){where}"
 
 
-def _name(u: Any) -> str:
+def _name(u: Unknown) -> str:
     return str(u.func)
 
 
+class BaseCondition(HoldsCallables):
+    """Base class of conditions: a residual that must vanish at a place."""
+
+    if TYPE_CHECKING:  # at runtime, dataclasses would take it for the default value of a field
+
+        @property
+        def on(self) -> Place: ...
+
+    @property
+    def label(self) -> str:
+        """The name of the condition in messages."""
+        raise NotImplementedError
+
+    def residual(self, coordinates: tuple[Coordinate, ...]) -> Expression:
+        """Return the expression that must vanish."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Dirichlet(HoldsCallables):
+class Dirichlet(BaseCondition):
     """Dirichlet condition u = value.
 
     >>> import sympy as sp
@@ -58,9 +78,9 @@ class Dirichlet(HoldsCallables):
     'Dirichlet(u) on Eq(x, 0)'
     """
 
-    u: Any
-    value: Any
-    on: Any = None
+    u: Unknown
+    value: ConditionValue
+    on: Place = None
 
     def __post_init__(self) -> None:
         _check_unknown(self.u, "Dirichlet")
@@ -69,17 +89,17 @@ class Dirichlet(HoldsCallables):
     def label(self) -> str:
         return _label("Dirichlet", _name(self.u), self.on)
 
-    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+    def residual(self, coordinates: tuple[Coordinate, ...]) -> Expression:
         return self.u - as_expression(self.value, coordinates, "Dirichlet(value)")
 
 
 @dataclass(frozen=True)
-class Neumann(HoldsCallables):
+class Neumann(BaseCondition):
     """Neumann condition ∂u/∂n = value, with the outward normal n."""
 
-    u: Any
-    value: Any
-    on: Any = None
+    u: Unknown
+    value: ConditionValue
+    on: Place = None
 
     def __post_init__(self) -> None:
         _check_unknown(self.u, "Neumann")
@@ -88,19 +108,19 @@ class Neumann(HoldsCallables):
     def label(self) -> str:
         return _label("Neumann", _name(self.u), self.on)
 
-    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+    def residual(self, coordinates: tuple[Coordinate, ...]) -> Expression:
         return dn(self.u) - as_expression(self.value, coordinates, "Neumann(value)")
 
 
 @dataclass(frozen=True)
-class Robin(HoldsCallables):
+class Robin(BaseCondition):
     """Robin condition alpha·u + beta·∂u/∂n = value, with the outward normal n."""
 
-    u: Any
-    value: Any
-    alpha: Any
-    beta: Any
-    on: Any = None
+    u: Unknown
+    value: ConditionValue
+    alpha: ConditionValue
+    beta: ConditionValue
+    on: Place = None
 
     def __post_init__(self) -> None:
         _check_unknown(self.u, "Robin")
@@ -109,7 +129,7 @@ class Robin(HoldsCallables):
     def label(self) -> str:
         return _label("Robin", _name(self.u), self.on)
 
-    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+    def residual(self, coordinates: tuple[Coordinate, ...]) -> Expression:
         alpha = as_expression(self.alpha, coordinates, "Robin(alpha)")
         beta = as_expression(self.beta, coordinates, "Robin(beta)")
         return alpha * self.u + beta * dn(self.u) - as_expression(self.value, coordinates, "Robin(value)")
@@ -120,18 +140,18 @@ BoundaryCondition: TypeAlias = Dirichlet | Neumann | Robin
 
 
 @dataclass(frozen=True)
-class Periodic:
+class Periodic(BaseCondition):
     """Periodic condition: ∂ₓᵏu is equal on the two x-faces, for k below the order of the equations in x."""
 
-    u: Any
-    x: Any
+    u: Unknown
+    x: Coordinate
 
     def __post_init__(self) -> None:
         _check_unknown(self.u, "Periodic")
         check_coordinate(self.x, "Periodic(x)")
 
     @property
-    def on(self) -> Any:
+    def on(self) -> None:
         """None: the region is the two x-faces of the domain."""
         return None
 
@@ -139,17 +159,17 @@ class Periodic:
     def label(self) -> str:
         return f"Periodic({_name(self.u)}, {self.x})"
 
-    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+    def residual(self, coordinates: tuple[Coordinate, ...]) -> Expression:
         """Return the expression that is equal on both faces, as are its x-derivatives."""
         return self.u
 
 
 @dataclass(frozen=True)
-class Initial(HoldsCallables):
+class Initial(BaseCondition):
     """Initial condition u = value, or ∂ᵏu/∂tᵏ = value, at t = t₀ (the left end of an Interval in time)."""
 
-    expression: Any
-    value: Any
+    expression: Expression
+    value: ConditionValue
 
     def __post_init__(self) -> None:
         if not isinstance(self.expression, sp.Expr) or not self.expression.atoms(AppliedUndef):
@@ -162,7 +182,7 @@ class Initial(HoldsCallables):
             )
 
     @property
-    def on(self) -> Any:
+    def on(self) -> None:
         """None: the region is the initial time."""
         return None
 
@@ -175,16 +195,16 @@ class Initial(HoldsCallables):
             return f"Initial({_name(e.expr)}_{''.join(map(str, e.variables))})"
         return f"Initial({e})"
 
-    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+    def residual(self, coordinates: tuple[Coordinate, ...]) -> Expression:
         return self.expression - as_expression(self.value, coordinates, "Initial(value)")
 
 
 @dataclass(frozen=True)
-class Condition:
+class Condition(BaseCondition):
     """Any equation in the unknowns and their derivatives, linear or not, on a part of the boundary."""
 
-    equation: Any
-    on: Any = None
+    equation: Equation
+    on: Place = None
 
     @property
     def label(self) -> str:
@@ -192,13 +212,13 @@ class Condition:
         text = f"{e.lhs} = {e.rhs}" if isinstance(e, sp.Equality) else f"{e} = 0"
         return _label("Condition", text, self.on)
 
-    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+    def residual(self, coordinates: tuple[Coordinate, ...]) -> Expression:
         return residual_of(self.equation, "Condition(equation)")
 
 
-def residual_of(equation: Any, argument: str) -> Any:
+def residual_of(equation: Equation, argument: str) -> Expression:
     """Return lhs - rhs of an equation, or the expression itself if it is not an equation."""
-    sides: tuple[Any, ...] = equation.args if isinstance(equation, sp.Equality) else (equation,)
+    sides: tuple[Expression, ...] = equation.args if isinstance(equation, sp.Equality) else (equation,)
     if all(is_scalar(side) for side in sides):
         residual = sides[0] - sides[1] if len(sides) == 2 else sides[0]
         if residual.has(sp.nan):

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from math import isfinite
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression, Number, Parameter, Unknown
 
 
-def read_parameters(parameters: Any, coordinates: Sequence[Any], unknowns: Sequence[Any]) -> dict[Any, float]:
+def read_parameters(
+    parameters: Mapping[Parameter, Number] | None,
+    coordinates: Sequence[Coordinate],
+    unknowns: Sequence[Unknown],
+) -> dict[Parameter, float]:
     """Return ``{symbol: value}`` after checking that names are unique and values are finite numbers."""
     if parameters is None:
         return {}
@@ -24,7 +28,7 @@ def read_parameters(parameters: Any, coordinates: Sequence[Any], unknowns: Seque
             got=repr(parameters),
             remedy="Write parameters={k: 2.0}.",
         )
-    out: dict[Any, float] = {}
+    out: dict[Parameter, float] = {}
     for symbol, value in parameters.items():
         if not isinstance(symbol, sp.Symbol):
             raise ProblemError(
@@ -59,7 +63,7 @@ def read_parameters(parameters: Any, coordinates: Sequence[Any], unknowns: Seque
     return out
 
 
-def parameter_value(value: Any, argument: str) -> float:
+def parameter_value(value: Number, argument: str) -> float:
     """Return the value as a float; raise a ProblemError unless it is a finite real number."""
     try:
         if isinstance(value, (bool, str, bytes)):
@@ -78,8 +82,10 @@ def parameter_value(value: Any, argument: str) -> float:
 
 
 def updated_parameters(
-    values: Mapping[Any, float], given: Sequence[Any], named: Mapping[str, Any]
-) -> dict[Any, float]:
+    values: Mapping[Parameter, float],
+    given: Sequence[Mapping[Parameter, Number]],
+    named: Mapping[str, Number],
+) -> dict[Parameter, float]:
     """Return the values updated as in at({k: 3.0}) or at(k=3.0)."""
     if len(given) > 1 or (given and not isinstance(given[0], Mapping)):
         raise ProblemError(
@@ -96,7 +102,7 @@ def updated_parameters(
     return out
 
 
-def find_parameter(key: Any, values: Mapping[Any, float], argument: str) -> Any:
+def find_parameter(key: Parameter | str, values: Mapping[Parameter, float], argument: str) -> Parameter:
     """Return the parameter that is this symbol or has this name."""
     by_name = {s.name: s for s in values}
     found = key if key in values else by_name.get(key) if isinstance(key, str) else None
@@ -115,9 +121,9 @@ def find_parameter(key: Any, values: Mapping[Any, float], argument: str) -> Any:
     return found
 
 
-def check_used(values: Mapping[Any, float], expressions: Sequence[Any]) -> None:
+def check_used(values: Mapping[Parameter, float], expressions: Sequence[Expression]) -> None:
     """Raise a ProblemError for a parameter that no equation or condition contains."""
-    there: set[Any] = set().union(*(e.free_symbols for e in expressions)) if expressions else set()
+    there: set[Parameter] = set().union(*(e.free_symbols for e in expressions)) if expressions else set()
     for symbol in values:
         if symbol not in there:
             twin = next((s for s in there if str(s) == str(symbol)), None)

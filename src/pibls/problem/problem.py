@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import sympy as sp
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Equation, Expression, Parameter, Unknown
 from pibls.geometry import Domain, box_of, check_domain, time_of
 from pibls.geometry.checks.arguments import check_lengths
 from pibls.problem.accessors import ProblemAccessors
+from pibls.problem.arguments import ConditionValue
 from pibls.problem.checks import (
     CONDITION_TYPES,
     check_counts,
@@ -30,8 +32,8 @@ from pibls.problem.conditions import (
     residual_of,
 )
 from pibls.problem.forms.checks import nesting_guard
-from pibls.problem.forms.flux import Divergence, derivative_orders, expand_divergence, grad
-from pibls.problem.forms.form import DeltaSource, SymbolTable
+from pibls.problem.forms.flux import Divergence, Orders, derivative_orders, expand_divergence, grad
+from pibls.problem.forms.form import DeltaSource, Form, SymbolTable
 from pibls.problem.forms.function_parameters import FunctionParameters, check_functions, split_functions
 from pibls.problem.interfaces.discontinuities import Discontinuities, SwitchContext, discontinuities_of
 from pibls.problem.interfaces.function_jumps import FunctionJumps, find_function_jumps
@@ -41,6 +43,9 @@ from pibls.problem.parameters import check_used, read_parameters, updated_parame
 from pibls.problem.regions.selection import Interior, Region
 from pibls.problem.statement import Statement, condition_statements
 from pibls.runtime.caching import Memo
+
+if TYPE_CHECKING:
+    from pibls.problem.conditions import BaseCondition
 
 T = TypeVar("T")
 
@@ -74,11 +79,11 @@ class Problem(ProblemAccessors):
     """
 
     domain: Domain
-    equations: tuple[Any, ...]
-    conditions: tuple[Any, ...]
-    unknowns: tuple[Any, ...]
+    equations: tuple[Equation, ...]
+    conditions: tuple[BaseCondition, ...]
+    unknowns: tuple[Unknown, ...]
     statements: tuple[Statement, ...]
-    parameter_values: tuple[tuple[Any, float], ...]
+    parameter_values: tuple[tuple[Parameter, float], ...]
     """(symbol, value) of each parameter."""
     function_parameters: FunctionParameters = field(repr=False)
     """Equations and conditions before the functions among the parameters were replaced by their values."""
@@ -90,9 +95,9 @@ class Problem(ProblemAccessors):
     def __init__(
         self,
         domain: Domain,
-        equations: Sequence[Any],
-        conditions: Sequence[Any],
-        parameters: Mapping[Any, Any] | None = None,
+        equations: Sequence[Equation],
+        conditions: Sequence[BaseCondition],
+        parameters: Mapping[Parameter | Unknown, ConditionValue] | None = None,
     ) -> None:
         with nesting_guard("equations"):
             self._initialize(domain, equations, conditions, parameters)
@@ -100,18 +105,17 @@ class Problem(ProblemAccessors):
     def _initialize(
         self,
         domain: Domain,
-        equations: Sequence[Any],
-        conditions: Sequence[Any],
-        parameters: Mapping[Any, Any] | None,
+        equations: Sequence[Equation],
+        conditions: Sequence[BaseCondition],
+        parameters: Mapping[Parameter | Unknown, ConditionValue] | None,
     ) -> None:
         check_domain(domain, "domain")
-        equations = _as_tuple(equations, "equations")
-        conditions = _as_tuple(conditions, "conditions")
+        equations, conditions = _as_tuple(equations, "equations"), _as_tuple(conditions, "conditions")
         time = time_of(domain)
         space = tuple(c for c in domain.coordinates if c != time)
         parameters, functions = split_functions(parameters)
         stated = (
-            FunctionParameters(equations, conditions, tuple(functions.items()))
+            FunctionParameters(tuple(equations), tuple(conditions), tuple(functions.items()))
             if functions
             else FunctionParameters()
         )
@@ -128,10 +132,7 @@ class Problem(ProblemAccessors):
         symbols = SymbolTable(tuple(domain.coordinates), time, unknowns, tuple(values))
         check_used(values, [*residuals, *(c.residual(symbols.coordinates) for c in conditions)])
         orders = derivative_orders(residuals, symbols.coordinates)
-        interior = tuple(
-            symbols.equation_form(r, "equation" if len(residuals) == 1 else f"equation {i + 1}", orders)
-            for i, r in enumerate(residuals)
-        )
+        interior = _interior_forms(symbols, residuals, orders)
         check_interior(interior, unknowns)
         check_lengths(
             box_of(domain), max(max(sum(j.alpha) for f in interior for j in f.derivatives), 1), "domain"
@@ -149,16 +150,18 @@ class Problem(ProblemAccessors):
         object.__setattr__(self, "value_memo", Memo())
         self._check_jumps()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # Compiled functions do not pickle; compiling them again is cheap.
         return {**vars(self), "symbolic_memo": Memo(), "value_memo": Memo()}
 
     @property
-    def parameters(self) -> Mapping[Any, float]:
+    def parameters(self) -> Mapping[Parameter, float]:
         """Read-only mapping of the parameters to their values."""
         return MappingProxyType(dict(self.parameter_values))
 
-    def at(self, *parameters: Mapping[Any, Any], **named: Any) -> Problem:
+    def at(
+        self, *parameters: Mapping[Parameter | Unknown, ConditionValue], **named: ConditionValue
+    ) -> Problem:
         """Return the same problem at other values of its parameters, without repeating symbolic work.
 
         >>> import sympy as sp, pibls
@@ -237,7 +240,7 @@ class Problem(ProblemAccessors):
         return all(s.form.is_linear for s in self.statements)
 
     @property
-    def coordinates(self) -> tuple[Any, ...]:
+    def coordinates(self) -> tuple[Coordinate, ...]:
         """The coordinates, in the order of the columns of a point array."""
         return tuple(self.domain.coordinates)
 
@@ -255,6 +258,16 @@ class Problem(ProblemAccessors):
         kind = "linear" if self.is_linear else "nonlinear"
         names = ", ".join(str(u) for u in self.unknowns)
         return f"<Problem: {kind}, {names}, on {self.domain!r}, {len(self.conditions)} condition(s)>"
+
+
+def _interior_forms(
+    symbols: SymbolTable, residuals: tuple[Expression, ...], orders: Orders
+) -> tuple[Form, ...]:
+    """Return the forms of the equations, named "equation", or "equation 1", "equation 2", …."""
+    return tuple(
+        symbols.equation_form(r, "equation" if len(residuals) == 1 else f"equation {i + 1}", orders)
+        for i, r in enumerate(residuals)
+    )
 
 
 def _find_breaks(problem: Problem) -> tuple[Discontinuities, bool]:
@@ -285,7 +298,7 @@ def _statement_jumps(statement: Statement, domain: Domain) -> tuple[FunctionJump
     return tuple(j for j in found if j is not None)
 
 
-def _as_tuple(values: Any, argument: str) -> tuple[Any, ...]:
+def _as_tuple(values: Sequence[T], argument: str) -> tuple[T, ...]:
     if isinstance(values, (sp.Basic, *CONDITION_TYPES)):
         values = [values]
     if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
@@ -298,14 +311,14 @@ def _as_tuple(values: Any, argument: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _expanded(equation: Any, space: tuple[Any, ...], name: str) -> Any:
+def _expanded(equation: Equation, space: tuple[Coordinate, ...], name: str) -> Equation:
     """Expand div and grad of an equation; other objects are returned as they are and rejected later."""
     if not isinstance(equation, sp.Basic) or not equation.has(Divergence, grad):
         return equation
     return expand_divergence(equation, space, name)
 
 
-def _expanded_condition(condition: Any, space: tuple[Any, ...]) -> Any:
+def _expanded_condition(condition: BaseCondition, space: tuple[Coordinate, ...]) -> BaseCondition:
     if not isinstance(condition, Condition):
         return condition
     return replace(condition, equation=_expanded(condition.equation, space, condition.label))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
@@ -15,6 +15,9 @@ from pibls.problem.forms.form import Form, PartialDerivative, SymbolTable
 from pibls.problem.forms.integral import integral, integral_terms
 from pibls.problem.regions.selection import Region, boundary_probes, region_of
 from pibls.runtime.caching import cached_property
+
+if TYPE_CHECKING:
+    from pibls.problem.conditions import BaseCondition
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ def _without_deltas(form: Form) -> Form:
 
 
 def condition_statements(
-    conditions: tuple[Any, ...], domain: Domain, symbols: SymbolTable, interior: tuple[Form, ...]
+    conditions: tuple[BaseCondition, ...], domain: Domain, symbols: SymbolTable, interior: tuple[Form, ...]
 ) -> list[Statement]:
     """Return the statements of all conditions.
 
@@ -67,7 +70,7 @@ def condition_statements(
 class _Draft:
     """A condition with its forms, before the boundary is divided among the conditions with ``on=None``."""
 
-    condition: Any
+    condition: BaseCondition
     label: str
     region: Region
     integrals: tuple[tuple[Form, Region], ...]
@@ -114,7 +117,7 @@ class _Draft:
 
 
 def _forms(
-    condition: Any,
+    condition: BaseCondition,
     integrals: Sequence[tuple[Form, Region]],
     symbols: SymbolTable,
     interior: tuple[Form, ...],

@@ -28,7 +28,7 @@ class Memo:
     def __init__(self) -> None:
         self._results: dict[tuple[Hashable, ...], Any] = {}
 
-    def __call__(self, function: Callable[..., T], *arguments: Any, key: Hashable = None) -> T:
+    def __call__(self, function: Callable[..., T], *arguments: object, key: Hashable = None) -> T:
         """Return function(*arguments); ``key`` replaces the arguments as the key."""
         entry = (function, arguments if key is None else key)
         if entry not in self._results:

@@ -74,7 +74,7 @@ def _wrap_handlers() -> dict[signal.Signals, tuple[Any, Any]]:
 
 
 def _keeping_handler(
-    before: Callable[[int, FrameType | None], Any],
+    before: Callable[[int, FrameType | None], object],
 ) -> Callable[[int, FrameType | None], None]:
     def handler(number: int, frame: FrameType | None) -> None:
         global _pending

@@ -11,11 +11,14 @@ import copyreg
 import inspect
 import pickle
 from collections.abc import Mapping
-from types import MappingProxyType
+from functools import partial
+from types import MappingProxyType, MethodType
 from typing import Any, TypeVar
 
+from sympy.core.basic import Basic
 from sympy.core.function import UndefinedFunction
 
+from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
 
 T = TypeVar("T")
@@ -26,8 +29,12 @@ class ImplementedFunction(UndefinedFunction):  # type: ignore[misc]
 
     @staticmethod
     def of(
-        name: str, function: Any, *, transient: Mapping[str, Any] = MappingProxyType({}), **attributes: Any
-    ) -> Any:
+        name: str,
+        function: PointFunction,
+        *,
+        transient: Mapping[str, object] = MappingProxyType({}),
+        **attributes: object,
+    ) -> type[UndefinedFunction]:
         """Create a function with ``attributes``; those in ``transient`` are not pickled."""
         made = ImplementedFunction(name, _imp_=staticmethod(function), **transient)
         for key, value in attributes.items():
@@ -36,18 +43,18 @@ class ImplementedFunction(UndefinedFunction):  # type: ignore[misc]
         return made
 
 
-def _implemented(name: str, function: Any, attributes: dict[str, Any]) -> Any:
+def _implemented(name: str, function: PointFunction, attributes: dict[str, Any]) -> type[UndefinedFunction]:
     return ImplementedFunction.of(name, function, **attributes)
 
 
-def _reduced(made: Any) -> tuple[Any, ...]:
+def _reduced(made: Any) -> tuple[object, ...]:
     return _implemented, (made.name, portable(made._imp_), made.attributes)
 
 
 copyreg.pickle(ImplementedFunction, _reduced)  # type: ignore[arg-type]
 
 
-def state_of(value: object) -> dict[str, Any]:
+def state_of(value: object) -> dict[str, object]:
     """Return the attributes of an object without the values of cached properties."""
     kind = type(value)
     return {
@@ -60,14 +67,14 @@ def state_of(value: object) -> dict[str, Any]:
 class DropsCaches:
     """Base class that omits cached properties from pickles."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return state_of(self)
 
 
 class HoldsCallables:
     """Base class of objects that may hold user callables."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: portable(value) for name, value in state_of(self).items()}
 
     def __copy__(self: T) -> T:
@@ -78,17 +85,17 @@ class HoldsCallables:
 
 def portable(value: Any) -> Any:
     """Return the value, or for a Python callable an object that unpickles as that callable."""
-    is_function = callable(value) and not isinstance(value, type) and not hasattr(value, "is_Atom")
+    is_function = callable(value) and not isinstance(value, type) and not isinstance(value, Basic)
     return _Portable(value) if is_function else value
 
 
 class _Portable:
     """Wrapper of a callable that is pickled, and unpickles as the callable."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: PointFunction) -> None:
         self.function = function
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         if _is_importable(self.function):
             return _identity, (self.function,)
         return _unpacked, (_packed(self.function),)
@@ -96,10 +103,11 @@ class _Portable:
 
 def _is_importable(function: Any) -> bool:
     """Whether a function, or the class of a callable object, can be imported by its name."""
-    inner = getattr(function, "func", None) or getattr(function, "__func__", None)
-    if inner is not None:  # functools.partial, or a bound method
-        return _is_importable(inner)
-    named = function if hasattr(function, "__qualname__") else type(function)
+    if isinstance(function, partial):
+        return _is_importable(function.func)
+    if isinstance(function, MethodType):
+        return _is_importable(function.__func__)
+    named = function if _has_name(function) else type(function)
     try:
         pickle.dumps(named)
     except Exception:
@@ -107,24 +115,34 @@ def _is_importable(function: Any) -> bool:
     return True
 
 
-def _identity(function: Any) -> Any:
+def _has_name(function: PointFunction) -> bool:
+    """Whether a callable has a name of its own, as functions have and callable objects have not."""
+    return hasattr(function, "__qualname__")
+
+
+def callable_name(function: PointFunction) -> str:
+    """Return the name of a function, or of the class of a callable object."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _identity(function: T) -> T:
     """Return the argument: a callable that pickle stores by reference is unpickled as it is."""
     return function
 
 
-def _packed(function: Any) -> bytes:
+def _packed(function: PointFunction) -> bytes:
     try:
         import cloudpickle
     except ImportError:
         raise ProblemError(
             "pickle",
             expected="callables that can be imported by name, or the package cloudpickle",
-            got=f"{getattr(function, '__qualname__', repr(function))}, which has no such name",
+            got=f"{function.__qualname__ if _has_name(function) else repr(function)}, which has no such name",
             remedy="Define the function at the top level of a module, or: pip install cloudpickle.",
         ) from None
     content: bytes = cloudpickle.dumps(function)
     return content
 
 
-def _unpacked(content: bytes) -> Any:
+def _unpacked(content: bytes) -> object:
     return pickle.loads(content)

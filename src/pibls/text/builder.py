@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
 
+from pibls.expressions import Coordinate, Expression
 from pibls.text.complexity import ComplexityMeter, LimitError, bits, is_cheap_to_evaluate
 from pibls.text.limits import MAX_BITS, MAX_EXPONENT, MAX_GROWTH, MAX_RADICAL_BITS, MAX_SPECIAL
 from pibls.text.work_budget import cost_of_derivative, cost_of_function, spend
@@ -26,34 +26,34 @@ class Builder:
     def __init__(self) -> None:
         self._meter = ComplexityMeter()
 
-    def value(self, expression: Any) -> float | None:
+    def value(self, expression: Expression) -> float | None:
         """Return the value of a constant expression; None if it is not constant."""
         return self._meter.value(expression)
 
-    def checked(self, expression: Any) -> Any:
+    def checked(self, expression: Expression) -> Expression:
         """Return the expression after checking its size, bound and value."""
         self._meter.measure(expression)
         return expression
 
-    def differentiate(self, e: Any, variable: Any) -> Any:
+    def differentiate(self, e: Expression, variable: Coordinate) -> Expression:
         """Return ∂e/∂variable."""
         spend(cost_of_derivative(e))
         return self.checked(sp.diff(e, variable))
 
-    def add(self, terms: list[Any], *, hold: bool = False) -> Any:
+    def add(self, terms: list[Expression], *, hold: bool = False) -> Expression:
         """Return Σ terms, unevaluated with ``hold``."""
         spend(2.0 * sum(len(sp.Add.make_args(t)) for t in terms))
-        sums: dict[Any, Fraction] = {}
+        sums: dict[Expression, Fraction] = {}
         for term in (t for total in terms for t in sp.Add.make_args(total)):
             coefficient, rest = term.as_coeff_Mul()
             if isinstance(coefficient, sp.Rational):
                 _accumulate(sums, rest, coefficient)
         return self.checked(sp.Add(*terms, evaluate=not hold))
 
-    def multiply(self, factors: list[Any], *, hold: bool = False) -> Any:
+    def multiply(self, factors: list[Expression], *, hold: bool = False) -> Expression:
         """Return Π factors, unevaluated with ``hold``."""
         spend(2.0 * sum(1 + len(f.args) for f in factors))
-        exponents: dict[Any, Fraction] = {}
+        exponents: dict[Expression, Fraction] = {}
         length = 0
         for factor in (f for product in factors for f in sp.Mul.make_args(product)):
             base, exponent = factor.as_base_exp()
@@ -68,13 +68,15 @@ class Builder:
             raise LimitError(f"exact numbers of at most {MAX_BITS} bits", f"{length} bits", _FEWER_DIGITS)
         return self.checked(sp.Mul(*factors, evaluate=not hold))
 
-    def power(self, base: Any, exponent: Any, *, hold: bool = False) -> Any:
+    def power(self, base: Expression, exponent: Expression, *, hold: bool = False) -> Expression:
         """Return base ^ exponent, unevaluated with ``hold``."""
         spend(2.0 * (1 + len(base.args)))
         self._check_power(base, exponent)
         return self.checked(sp.Pow(base, exponent, evaluate=not hold))
 
-    def apply(self, f: Any, arguments: list[Any], *, hold: bool = False, special: bool = False) -> Any:
+    def apply(
+        self, f: type[sp.Function], arguments: list[Expression], *, hold: bool = False, special: bool = False
+    ) -> Expression:
         """Return f(arguments), unevaluated with ``hold``; ``special`` functions take small constants only."""
         spend(cost_of_function(f, arguments, [self._meter.measure(a).size for a in arguments]))
         for a in arguments:
@@ -95,7 +97,7 @@ class Builder:
             self._check_logarithms(arguments[0])
         return self.checked(f(*arguments, evaluate=False) if hold else f(*arguments))
 
-    def _check_logarithms(self, argument: Any) -> None:
+    def _check_logarithms(self, argument: Expression) -> None:
         """Check exp(a log b + …), which SymPy rewrites as b^a …"""
         for term in sp.Add.make_args(argument):
             factors = sp.Mul.make_args(term)
@@ -103,7 +105,7 @@ class Builder:
                 rest = sp.Mul(*(f for f in factors if f is not logarithm))
                 self._check_power(logarithm.args[0], rest)
 
-    def _check_power(self, base: Any, exponent: Any) -> None:
+    def _check_power(self, base: Expression, exponent: Expression) -> None:
         power = self._meter.measure(exponent)
         if power.value is None:
             # c^f, and f^g = exp(g log f): SymPy extracts numbers from such exponents.
@@ -128,7 +130,7 @@ class Builder:
         _check_factor_powers(base, magnitude)
 
 
-def _check_factor_powers(base: Any, exponent: float) -> None:
+def _check_factor_powers(base: Expression, exponent: float) -> None:
     """Raise a LimitError if a number or a power in a product becomes too large."""
     for factor in sp.Mul.make_args(base):
         inner, outer = factor.as_base_exp()
@@ -142,7 +144,7 @@ def _check_factor_powers(base: Any, exponent: float) -> None:
             raise _exponent_error(abs(float(outer)) * exponent)
 
 
-def _accumulate(sums: dict[Any, Fraction], key: Any, number: Any) -> None:
+def _accumulate(sums: dict[Expression, Fraction], key: Expression, number: Expression) -> None:
     """Add up exact coefficients as SymPy will do, and check the length of their sum."""
     total = sums.get(key, Fraction(0)) + Fraction(int(number.p), int(number.q))
     if total.numerator.bit_length() + total.denominator.bit_length() > MAX_BITS:

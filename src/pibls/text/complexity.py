@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from pibls.expressions import Expression
 from pibls.text.function_table import CHEAP_TO_EVALUATE, EXPONENTIAL_GROWTH, NUMERIC_FUNCTIONS, UPPER_BOUNDS
 from pibls.text.limits import MAX_BITS, MAX_EXPONENT, MAX_HEIGHT, MAX_SIZE, MAX_TERMS
 from pibls.text.work_budget import spend
@@ -51,9 +51,9 @@ class ComplexityMeter:
     """Measures the complexity of expressions, each subexpression once."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Complexity] = {}
+        self._known: dict[Expression, Complexity] = {}
 
-    def measure(self, expression: Any) -> Complexity:
+    def measure(self, expression: Expression) -> Complexity:
         """Return the complexity of an expression; raises `LimitError` if it exceeds a limit."""
         found = self._known.get(expression)
         if found is None:
@@ -62,11 +62,11 @@ class ComplexityMeter:
             self._known[expression] = found
         return found
 
-    def value(self, expression: Any) -> float | None:
+    def value(self, expression: Expression) -> float | None:
         """Return the value of a constant expression; None if it is not constant."""
         return self.measure(expression).value
 
-    def _measure(self, e: Any) -> Complexity:
+    def _measure(self, e: Expression) -> Complexity:
         _check_atom(e)
         if isinstance(e, (sp.Derivative, AppliedUndef)):
             parts = [self.measure(e.args[0])]
@@ -92,7 +92,7 @@ class ComplexityMeter:
         return Complexity(size, height, _bound(e, parts), None, terms, has_unknown)
 
 
-def _terms(e: Any, parts: list[Complexity]) -> int:
+def _terms(e: Expression, parts: list[Complexity]) -> int:
     if e.is_Add:
         return sum(p.terms for p in parts)
     if e.is_Mul:
@@ -103,7 +103,7 @@ def _terms(e: Any, parts: list[Complexity]) -> int:
     return 1
 
 
-def _check_atom(e: Any) -> None:
+def _check_atom(e: Expression) -> None:
     if e in (sp.zoo, sp.oo, -sp.oo, sp.nan):
         raise LimitError(
             "finite values",
@@ -122,12 +122,12 @@ def _check_atom(e: Any) -> None:
         )
 
 
-def bits(number: Any) -> int:
+def bits(number: sp.Rational) -> int:
     """Return the number of bits of numerator and denominator of a rational number."""
     return int(number.p).bit_length() + int(number.q).bit_length()
 
 
-def _check_value(e: Any, value: float) -> None:
+def _check_value(e: Expression, value: float) -> None:
     if math.isnan(value):
         raise LimitError(
             "real values",
@@ -152,13 +152,13 @@ def _check_terms(terms: float) -> None:
         )
 
 
-def _check_exponent(e: Any, parts: list[Complexity]) -> None:
+def _check_exponent(e: Expression, parts: list[Complexity]) -> None:
     """Raise a LimitError for a variable with a large exponent."""
     if e.is_Pow and parts[0].value is None and abs(parts[1].value or 0.0) > MAX_EXPONENT:
         raise LimitError(f"exponents of at most {MAX_EXPONENT}", f"{parts[1].value:g}", "Rescale it.")
 
 
-def _value(e: Any, parts: list[float | None]) -> float:
+def _value(e: Expression, parts: list[float | None]) -> float:
     """Return the value of a constant from those of its operands; NaN if not real, inf on overflow."""
     try:
         return _evaluated(e, [math.nan if p is None else p for p in parts])
@@ -168,7 +168,7 @@ def _value(e: Any, parts: list[float | None]) -> float:
         return math.nan
 
 
-def _evaluated(e: Any, values: list[float]) -> float:
+def _evaluated(e: Expression, values: list[float]) -> float:
     if not values:
         return _number(e)
     if e.is_Add:
@@ -184,13 +184,13 @@ def _evaluated(e: Any, values: list[float]) -> float:
     return float(e.evalf(15))
 
 
-def _number(e: Any) -> float:
+def _number(e: Expression) -> float:
     if isinstance(e, sp.Rational):
         return int(e.p) / int(e.q)
     return float(e)
 
 
-def _bound(e: Any, parts: list[Complexity]) -> float:
+def _bound(e: Expression, parts: list[Complexity]) -> float:
     bounds = [p.bound for p in parts]
     try:
         if not bounds:
@@ -216,6 +216,6 @@ def _power_bound(base: float, exponent: Complexity) -> float:
     return math.pow(_POLE, -exponent.value)
 
 
-def is_cheap_to_evaluate(f: Any) -> bool:
+def is_cheap_to_evaluate(f: type[sp.Function]) -> bool:
     """Whether a function can be evaluated quickly at any argument."""
     return f in CHEAP_TO_EVALUATE

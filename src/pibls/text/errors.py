@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
 
 from pibls.errors import ProblemError
 
@@ -84,10 +83,14 @@ class TextError(ProblemError):
         return _rebuild, (*values, self.file, self.origin)
 
 
-def _rebuild(argument: str, expected: str, got: str, remedy: str, *place: Any) -> TextError:
-    names = ("text", "at", "length", "file", "origin")
-    where = dict(zip(names, place, strict=True))
-    return TextError(argument, expected=expected, got=got, remedy=remedy, **where)
+def _rebuild(
+    argument: str, expected: str, got: str, remedy: str, text: str, at: int, length: int, file: str,
+    origin: tuple[int, int],
+) -> TextError:  # fmt: skip
+    return TextError(
+        argument, expected=expected, got=got, remedy=remedy, text=text, at=at, length=length, file=file,
+        origin=origin,
+    )  # fmt: skip
 
 
 def printable(text: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Context, Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sympy as sp
 from mpmath.libmp import repr_dps, to_str
@@ -11,6 +12,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
 from pibls.errors import ProblemError
+from pibls.expressions import Expression, Logical
 from pibls.problem import dn, integral
 from pibls.problem.forms.known import implementation, is_known, is_same_indicator
 from pibls.text.function_table import CONSTANTS, SYMPY_TO_TEXT
@@ -47,7 +49,7 @@ class ExpressionFormatter:
         self._unknowns = {u: name for name, u in names.unknowns.items()}
         self._functions = {id(f): name for name, f in names.functions.items()}
 
-    def expression(self, e: Any) -> Fragment:
+    def expression(self, e: Expression) -> Fragment:
         """Format an expression."""
         if e in self._symbols:
             return Fragment(self._symbols[e], ATOM)
@@ -72,7 +74,7 @@ class ExpressionFormatter:
             return Fragment(f"hold({expression.text})", ATOM)
         return expression
 
-    def relation(self, e: Any) -> Fragment:
+    def relation(self, e: Logical) -> Fragment:
         """Format a relation."""
         if e in (sp.true, sp.false):
             return Fragment(str(e).lower(), ATOM)
@@ -93,7 +95,7 @@ class ExpressionFormatter:
             return Fragment(f"not {self.relation(e.args[0]).parenthesized(ATOM)}", AND)
         raise _not_expressible(e)
 
-    def _operation(self, e: Any) -> Fragment:
+    def _operation(self, e: Expression) -> Fragment:
         if e.is_Add:
             return self._sum(e)
         if e.is_Mul:
@@ -107,12 +109,12 @@ class ExpressionFormatter:
             return self._call(SYMPY_TO_TEXT[e.func], e.args)
         raise _not_expressible(e)
 
-    def _call(self, operator: str, arguments: Any) -> Fragment:
+    def _call(self, operator: str, arguments: Sequence[Expression]) -> Fragment:
         if operator in self._names.declared_names():
             raise _not_expressible(operator)
         return Fragment(f"{operator}({', '.join(self.expression(a).text for a in arguments)})", ATOM)
 
-    def _sum(self, e: Any) -> Fragment:
+    def _sum(self, e: Expression) -> Fragment:
         if self._verbatim:
             return Fragment(" + ".join(self.expression(a).parenthesized(PRODUCT) for a in e.args), SUM)
         text = ""
@@ -127,7 +129,7 @@ class ExpressionFormatter:
                 text += f" + {expression.parenthesized(PRODUCT)}"
         return Fragment(text, SUM)
 
-    def _product(self, e: Any) -> Fragment:
+    def _product(self, e: Expression) -> Fragment:
         if self._verbatim:
             return Fragment("*".join(self.expression(a).parenthesized(SIGN) for a in e.args), PRODUCT)
         number, rest = e.as_coeff_Mul()
@@ -146,12 +148,9 @@ class ExpressionFormatter:
             below = [bottom] * bool(bottom) + below
         else:
             above.insert(0, self.expression(number).parenthesized(SIGN))
-        text = sign + "*".join(above)
-        if below:
-            text += f"/{below[0]}" if len(below) == 1 else f"/({'*'.join(below)})"
-        return Fragment(text, PRODUCT)
+        return Fragment(sign + "*".join(above) + _denominator(below), PRODUCT)
 
-    def _power(self, base: Any, exponent: Any) -> Fragment:
+    def _power(self, base: Expression, exponent: Expression) -> Fragment:
         if not self._verbatim:
             if exponent == 1:
                 return self.expression(base)
@@ -164,7 +163,7 @@ class ExpressionFormatter:
             POWER,
         )
 
-    def _derivative(self, e: Any) -> Fragment:
+    def _derivative(self, e: Expression) -> Fragment:
         # SymPy sorts the variables, so they may be written in the order of the coordinates.
         variables = [name for name, c in self._names.coordinates.items() for v in e.variables if v == c]
         if len(variables) < len(e.variables):
@@ -184,7 +183,7 @@ class ExpressionFormatter:
                 continue
         return Fragment(f"diff({name}, {', '.join(variables)})", ATOM)
 
-    def _applied(self, e: Any) -> Fragment:
+    def _applied(self, e: Expression) -> Fragment:
         if e in self._unknowns:
             return Fragment(self._unknowns[e], ATOM)
         name = self._functions.get(id(implementation(e))) if is_known(e) else None
@@ -192,7 +191,7 @@ class ExpressionFormatter:
             raise _not_expressible(e)
         return Fragment(f"python({', '.join([name, *(self._symbols[a] for a in e.args)])})", ATOM)
 
-    def _cases(self, e: Any) -> Fragment:
+    def _cases(self, e: Expression) -> Fragment:
         pairs = [(self.expression(a).text, c) for a, c in e.args]
         otherwise = pairs.pop()[0] if pairs[-1][1] == sp.true and len(pairs) > 1 else None
         arguments = [operator for a, c in pairs for operator in (self.relation(c).text, a)]
@@ -201,7 +200,13 @@ class ExpressionFormatter:
         return Fragment(f"if({', '.join([*arguments, otherwise])})", ATOM)
 
 
-def _rational(e: Any) -> Fragment:
+def _denominator(factors: list[str]) -> str:
+    if not factors:
+        return ""
+    return f"/{factors[0]}" if len(factors) == 1 else f"/({'*'.join(factors)})"
+
+
+def _rational(e: Expression) -> Fragment:
     p, q = int(e.p), int(e.q)
     if q == 1:
         return Fragment(str(p), ATOM if p >= 0 else SIGN)
@@ -222,7 +227,7 @@ def _decimal(p: int, q: int) -> str:
     return str(quotient).replace("E", "e") if quotient.as_integer_ratio() == (p, q) else ""
 
 
-def _float(e: Any) -> str:
+def _float(e: Expression) -> str:
     """Format a float as float(0.1), with as many digits as are needed to reproduce it."""
     precision = int(e._prec)
     texts = [to_str(e._mpf_, repr_dps(precision) + 2, strip_zeros=True)]
@@ -232,7 +237,7 @@ def _float(e: Any) -> str:
     return f"float({text})" if precision == 53 else f"float({text}, {precision})"
 
 
-def _not_expressible(e: Any) -> ProblemError:
+def _not_expressible(e: Expression) -> ProblemError:
     return ProblemError(
         "expression",
         expected="an expression in functions and names known to problem files",

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import sympy as sp
 
-CONSTANTS: dict[str, Any] = {
+from pibls.expressions import Expression
+
+CONSTANTS: dict[str, Expression] = {
     "pi": sp.pi,
     "e": sp.E,
     "euler_gamma": sp.EulerGamma,
@@ -20,7 +21,7 @@ CONSTANTS: dict[str, Any] = {
     "tribonacci_constant": sp.TribonacciConstant,
 }
 
-ELEMENTARY: dict[str, Any] = {
+ELEMENTARY: dict[str, type[sp.Function]] = {
     "sin": sp.sin, "cos": sp.cos, "tan": sp.tan, "cot": sp.cot, "sec": sp.sec, "csc": sp.csc,
     "asin": sp.asin, "acos": sp.acos, "atan": sp.atan, "acot": sp.acot, "asec": sp.asec, "acsc": sp.acsc,
     "sinh": sp.sinh, "cosh": sp.cosh, "tanh": sp.tanh, "coth": sp.coth, "sech": sp.sech, "csch": sp.csch,
@@ -42,8 +43,8 @@ _SPECIAL_BY_ARGUMENTS: dict[int, str] = {
 }
 """Number of arguments → functions under their SymPy names; constant arguments must be small."""
 
-SPECIAL_FUNCTIONS: dict[str, tuple[Any, tuple[int, ...]]] = {
-    name: (getattr(sp, name), tuple(n for n, names in _SPECIAL_BY_ARGUMENTS.items() if name in names.split()))
+SPECIAL_FUNCTIONS: dict[str, tuple[type[sp.Function], tuple[int, ...]]] = {
+    name: (vars(sp)[name], tuple(n for n, names in _SPECIAL_BY_ARGUMENTS.items() if name in names.split()))
     for names in _SPECIAL_BY_ARGUMENTS.values()
     for name in names.split()
 }
@@ -64,7 +65,7 @@ FUNCTIONS: frozenset[str] = frozenset({*ELEMENTARY, *SPECIAL_FUNCTIONS, *OTHER_F
 RESERVED: frozenset[str] = frozenset({*CONSTANTS, *SPECIAL_FORMS, "and", "or", "not", "true", "false"})
 """Reserved words, which cannot be names of coordinates, unknowns or parameters."""
 
-SYMPY_TO_TEXT: dict[Any, str] = {
+SYMPY_TO_TEXT: dict[type[sp.Basic], str] = {
     **{f: name for name, f in ELEMENTARY.items()},
     **{f: name for name, (f, _) in SPECIAL_FUNCTIONS.items()},
     sp.log: "log",
@@ -92,7 +93,7 @@ def _of_reciprocal(f: Callable[[float], float]) -> Callable[[float], float]:
     return lambda a: f(1.0 / a)
 
 
-NUMERIC_FUNCTIONS: dict[Any, Callable[..., float]] = {
+NUMERIC_FUNCTIONS: dict[type[sp.Basic], Callable[..., float]] = {
     sp.sin: math.sin, sp.cos: math.cos, sp.tan: math.tan,
     sp.cot: _reciprocal(math.tan), sp.sec: _reciprocal(math.cos), sp.csc: _reciprocal(math.sin),
     sp.asin: math.asin, sp.acos: math.acos, sp.atan: math.atan,
@@ -111,7 +112,7 @@ NUMERIC_FUNCTIONS: dict[Any, Callable[..., float]] = {
 }  # fmt: skip
 """SymPy function → floating-point implementation, for constants."""
 
-UPPER_BOUNDS: dict[Any, float] = {
+UPPER_BOUNDS: dict[type[sp.Function], float] = {
     sp.sin: 1.0, sp.cos: 1.0, sp.tanh: 1.0, sp.sech: 1.0, sp.asin: 2.0, sp.acos: 4.0, sp.atan: 2.0,
     sp.atan2: 4.0, sp.acot: 2.0, sp.sign: 1.0, sp.erf: 1.0, sp.erfc: 2.0, sp.sinc: 1.0, sp.frac: 1.0,
     sp.Heaviside: 1.0, sp.besselj: 1.0, sp.airyai: 1.0, sp.fresnels: 1.0, sp.fresnelc: 1.0, sp.Si: 2.0,

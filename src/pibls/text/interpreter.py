@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import sympy as sp
 
+from pibls.expressions import Expression
 from pibls.text.builder import Builder
 from pibls.text.calculus import derivative, map_components
 from pibls.text.complexity import LimitError
@@ -65,7 +66,7 @@ class Interpreter:
             got = f"{problem}"[:80] or type(problem).__name__
             raise self.error_at(node, "arguments that SymPy accepts", got, "Change the arguments.") from None
 
-    def scalar(self, node: Node) -> Any:
+    def scalar(self, node: Node) -> Expression:
         """Return the value of a node that must be scalar."""
         value = self.value(node)
         if isinstance(value, tuple):
@@ -77,7 +78,7 @@ class Interpreter:
             )
         return value
 
-    def vector(self, node: Node, length: int | None = None) -> tuple[Any, ...]:
+    def vector(self, node: Node, length: int | None = None) -> tuple[Expression, ...]:
         """Return the value of a node that must be a vector, of this length if one is given."""
         value = self.value(node)
         if not isinstance(value, tuple):
@@ -201,7 +202,7 @@ class Interpreter:
         )
 
     def _product(self, node: Product) -> Value:
-        vectors: list[tuple[Any, ...]] = []
+        vectors: list[tuple[Expression, ...]] = []
         factors = []
         for part, divides in zip(node.factors, node.divides, strict=True):
             value = self.value(part)
@@ -217,7 +218,7 @@ class Interpreter:
             return self.builder.multiply(factors)
         return tuple(self.builder.multiply([*factors, f]) for f in vectors[0])
 
-    def _inverse(self, node: Node, value: Any) -> Any:
+    def _inverse(self, node: Node, value: Expression) -> Expression:
         if value == 0:
             raise self.error_at(node, "a nonzero divisor", "0", "Check the denominator.")
         return self.builder.power(value, sp.Integer(-1))
@@ -248,7 +249,7 @@ class Interpreter:
         arguments = [self.scalar(a) for a in node.arguments]
         return apply(self.builder, function, arguments)
 
-    def _unknown(self, node: Call) -> Any:
+    def _unknown(self, node: Call) -> Expression:
         """Interpret u(x, y): the unknown, whose arguments must be its coordinates."""
         u = self.names.unknowns[node.name]
         arguments = tuple(self.scalar(a) for a in node.arguments)
@@ -258,7 +259,7 @@ class Interpreter:
         return u
 
 
-def number(text: str) -> Any:
+def number(text: str) -> Expression:
     """Return the exact rational value of a number literal: 0.1 is 1/10.
 
     >>> number("2.50"), number("1e-3")
@@ -269,7 +270,7 @@ def number(text: str) -> Any:
     return sp.Rational(numerator, denominator)
 
 
-def apply(builder: Builder, function: str, arguments: list[Any], *, hold: bool = False) -> Any:
+def apply(builder: Builder, function: str, arguments: list[Expression], *, hold: bool = False) -> Expression:
     """Apply a function of `function_table` to its arguments."""
     if function in ELEMENTARY:
         return builder.apply(ELEMENTARY[function], arguments, hold=hold)

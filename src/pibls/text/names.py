@@ -10,17 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import sympy as sp
 
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression, Logical, Unknown
 from pibls.text.errors import did_you_mean, quoted
 from pibls.text.function_table import CONSTANTS, RESERVED
 from pibls.text.limits import MAX_COMPONENTS, MAX_NAME
 
-Value: TypeAlias = Any
+Value: TypeAlias = Expression | tuple[Expression, ...]
 """A SymPy expression, or a tuple of expressions for a vector."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
@@ -54,12 +55,12 @@ class Names:
     {'u': u(x, y)}
     """
 
-    coordinates: Mapping[str, Any]
-    unknowns: Mapping[str, Any] = field(default_factory=dict)
+    coordinates: Mapping[str, Coordinate]
+    unknowns: Mapping[str, Unknown] = field(default_factory=dict)
     time: str | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
     functions: Mapping[str, PointFunction] = field(default_factory=dict)
-    inside_relations: Mapping[str, Any] = field(default_factory=dict)
+    inside_relations: Mapping[str, Logical] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         declared: list[str] = []
@@ -90,7 +91,7 @@ class Names:
         return cls(symbols, applied, time, numbers)
 
     @property
-    def space(self) -> tuple[Any, ...]:
+    def space(self) -> tuple[Coordinate, ...]:
         """The space coordinates."""
         return tuple(c for name, c in self.coordinates.items() if name != self.time)
 
@@ -105,7 +106,7 @@ class Names:
                 return table[name]
         return None
 
-    def derivative(self, name: str) -> tuple[Value, tuple[Any, ...]] | None:
+    def derivative(self, name: str) -> tuple[Value, tuple[Coordinate, ...]] | None:
         """Return (u, (x, x, y)) for the name u_xxy, or None; raises `AmbiguousError`."""
         readings: list[tuple[str, tuple[str, ...]]] = []
         for i, character in enumerate(name):
@@ -167,7 +168,7 @@ def check_name(name: str, argument: str, taken: list[str]) -> None:
         )
 
 
-def _readings(suffix: str, coordinates: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _readings(suffix: str, coordinates: Mapping[str, Coordinate]) -> list[tuple[str, ...]]:
     """Return up to two ways of splitting a suffix into coordinates, ignoring their order."""
     readings_at: list[list[tuple[str, ...]]] = [[] for _ in range(len(suffix) + 1)]
     readings_at[0] = [()]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sympy as sp
 
 from pibls.errors import ProblemError
+from pibls.expressions import Equation, Logical
 from pibls.text.errors import TextError
 from pibls.text.grammar import parse
 from pibls.text.interpreter import Interpreter
@@ -30,7 +31,7 @@ def parse_expression(text: str, names: Names, *, argument: str = "expression") -
     return _read(text, names, argument, lambda interpreter, node: interpreter.value(node))
 
 
-def parse_equation(text: str, names: Names, *, argument: str = "equation") -> Any:
+def parse_equation(text: str, names: Names, *, argument: str = "equation") -> Equation:
     """Parse one equation into a SymPy ``Eq``; a text without = is an expression that is to be zero.
 
     >>> parse_equation("u_xx = u", Names.of("x", unknowns="u"))
@@ -49,7 +50,7 @@ def parse_equation(text: str, names: Names, *, argument: str = "equation") -> An
     return equations[0]
 
 
-def parse_equations(text: str, names: Names, *, argument: str = "equation") -> tuple[Any, ...]:
+def parse_equations(text: str, names: Names, *, argument: str = "equation") -> tuple[Equation, ...]:
     """Parse an equation; the result has one equation per component of a vector equation.
 
     >>> parse_equations("grad(u) = [x, y]", Names.of("x y", unknowns="u"))
@@ -58,7 +59,7 @@ def parse_equations(text: str, names: Names, *, argument: str = "equation") -> t
     return _read(text, names, argument, _equations)
 
 
-def parse_relation(text: str, names: Names, *, argument: str = "on") -> Any:
+def parse_relation(text: str, names: Names, *, argument: str = "on") -> Logical:
     """Parse a relation over the coordinates.
 
     >>> parse_relation("x = 0 and 0 < y < 0.5", Names.of("x y"))
@@ -67,7 +68,7 @@ def parse_relation(text: str, names: Names, *, argument: str = "on") -> Any:
     return _read(text, names, argument, relation)
 
 
-def _equations(interpreter: Interpreter, node: Node) -> tuple[Any, ...]:
+def _equations(interpreter: Interpreter, node: Node) -> tuple[Equation, ...]:
     if not isinstance(node, Comparison):
         value = interpreter.value(node)
         return value if isinstance(value, tuple) else (value,)

@@ -10,16 +10,24 @@ have to be overridden, which is most of `formatter`.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.errors import ProblemError
+from pibls.expressions import Equation, Expression, Logical, Unknown
 from pibls.problem.forms.known import implementation, is_known, is_same_indicator
 from pibls.text.formatter import ExpressionFormatter
-from pibls.text.names import Names
+from pibls.text.names import Names, Value
 from pibls.text.parsing import parse_equation, parse_expression, parse_relation
+
+
+class _Reader(Protocol):
+    """A parser of texts: the inverse of a printer."""
+
+    def __call__(self, text: str, names: Names, *, argument: str) -> Value | Logical: ...
 
 
 class TextPrinter:
@@ -34,11 +42,11 @@ class TextPrinter:
     def __init__(self, names: Names) -> None:
         self._names = names
 
-    def expression(self, e: Any, *, argument: str = "expression") -> str:
+    def expression(self, e: Expression, *, argument: str = "expression") -> str:
         """Return the text of an expression."""
         return self._printed(e, argument, parse_expression, lambda formatter: formatter.expression(e).text)
 
-    def equation(self, e: Any, *, argument: str = "equation") -> str:
+    def equation(self, e: Equation, *, argument: str = "equation") -> str:
         """Return the text of an ``Eq``, or of an expression that is to be zero."""
         if not isinstance(e, sp.Equality):
             return self.expression(e, argument=argument)
@@ -46,11 +54,17 @@ class TextPrinter:
             e, argument, parse_equation, lambda p: f"{p.expression(e.lhs).text} = {p.expression(e.rhs).text}"
         )
 
-    def relation(self, e: Any, *, argument: str = "on") -> str:
+    def relation(self, e: Logical, *, argument: str = "on") -> str:
         """Return the text of a relation."""
         return self._printed(e, argument, parse_relation, lambda formatter: formatter.relation(e).text)
 
-    def _printed(self, e: Any, argument: str, read: Any, write: Any) -> str:
+    def _printed(
+        self,
+        e: Expression | Logical,
+        argument: str,
+        read: _Reader,
+        write: Callable[[ExpressionFormatter], str],
+    ) -> str:
         problem: Exception | None = None
         for verbatim in (False, True):
             try:
@@ -68,17 +82,17 @@ class TextPrinter:
             else "Rewrite it; its text has another meaning.",
         )
 
-    def _same(self, a: Any, b: Any) -> bool:
+    def _same(self, a: Expression, b: Expression) -> bool:
         return bool(self._with_named_functions(a) == self._with_named_functions(b))
 
-    def _with_named_functions(self, e: Any) -> Any:
+    def _with_named_functions(self, e: Expression) -> Expression:
         """Replace Python functions by named ones: two applications of one function differ in SymPy."""
         terms = [t for t in e.atoms(AppliedUndef) if is_known(t)]
         if not terms:
             return e
         function_names = {id(f): f"python_{i}" for i, f in enumerate(self._names.functions.values())}
 
-        def name_of(term: Any) -> Any:
+        def name_of(term: Unknown) -> str | None:
             shape = next(
                 (n for n, p in self._names.inside_relations.items() if is_same_indicator(p, term > 0)), None
             )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy as sp
 
+from pibls.expressions import Logical
 from pibls.text.errors import did_you_mean, quoted
 from pibls.text.interpreter import Interpreter
 from pibls.text.syntax_tree import Call, Comparison, Logic, Name, Node, Not
@@ -13,7 +12,7 @@ from pibls.text.syntax_tree import Call, Comparison, Logic, Name, Node, Not
 _SIGNS = {"=": sp.Eq, "!=": sp.Ne, "<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
 
 
-def relation(interpreter: Interpreter, node: Node) -> Any:
+def relation(interpreter: Interpreter, node: Node) -> Logical:
     """Return the SymPy relation of a node."""
     match node:
         case Comparison():
@@ -40,7 +39,7 @@ def relation(interpreter: Interpreter, node: Node) -> Any:
             )
 
 
-def _inside(interpreter: Interpreter, node: Call) -> Any:
+def _inside(interpreter: Interpreter, node: Call) -> Logical:
     """Interpret inside(name): the relation that holds inside a shape of the file."""
     inside_relations = interpreter.names.inside_relations
     name = node.arguments[0] if len(node.arguments) == 1 else None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import sympy as sp
 
+from pibls.expressions import Coordinate, Expression
 from pibls.problem import dn, integral, known
 from pibls.text.calculus import derivative, divergence, dot, gradient, laplacian
 from pibls.text.errors import did_you_mean
@@ -54,9 +54,9 @@ def _diff(interpreter: Interpreter, node: Call) -> Value:
     )
 
 
-def _variables(interpreter: Interpreter, node: Call) -> list[Any]:
+def _variables(interpreter: Interpreter, node: Call) -> list[Coordinate]:
     coordinates = interpreter.names.coordinates
-    out: list[Any] = []
+    out: list[Coordinate] = []
     for i, argument in enumerate(node.arguments[1:]):
         if isinstance(argument, Name) and argument.text in coordinates:
             out.append(coordinates[argument.text])
@@ -80,14 +80,14 @@ def _order(interpreter: Interpreter, node: Number) -> int:
     return int(node.text)
 
 
-def _normal(interpreter: Interpreter, node: Node) -> Any:
+def _normal(interpreter: Interpreter, node: Node) -> Expression:
     """Interpret dn(f) = n·∇f. The problem expands it; here only its size is checked."""
     inner = interpreter.scalar(node)
     gradient(interpreter.builder, inner, interpreter.names.space)
     return interpreter.builder.checked(dn(inner))
 
 
-def _hold(interpreter: Interpreter, node: Node) -> Any:
+def _hold(interpreter: Interpreter, node: Node) -> Expression:
     """Interpret hold(a + b): the outermost operation without the automatic simplification of SymPy."""
     builder = interpreter.builder
     match node:
@@ -110,7 +110,7 @@ def _hold(interpreter: Interpreter, node: Node) -> Any:
             )
 
 
-def _float(interpreter: Interpreter, node: Call) -> Any:
+def _float(interpreter: Interpreter, node: Call) -> Expression:
     """Interpret float(0.1) and float(0.1, bits): a floating-point number, by default of 53 bits."""
     first = node.arguments[0]
     literal = first.part if isinstance(first, Negative) else first
@@ -129,7 +129,7 @@ def _float(interpreter: Interpreter, node: Call) -> Any:
     return interpreter.builder.checked(sp.Float(sign + str(Decimal(literal.text)), precision=precision))
 
 
-def _python(interpreter: Interpreter, node: Call) -> Any:
+def _python(interpreter: Interpreter, node: Call) -> Expression:
     """Interpret python(f, x, y): a Python function, passed by name."""
     first = node.arguments[0]
     functions, coordinates = interpreter.names.functions, interpreter.names.coordinates
@@ -155,7 +155,7 @@ def _python(interpreter: Interpreter, node: Call) -> Any:
     return known(functions[name], *(arguments or coordinates.values()))
 
 
-def _cases(interpreter: Interpreter, node: Call) -> Any:
+def _cases(interpreter: Interpreter, node: Call) -> Expression:
     """Interpret if(c₁, a₁, …, otherwise) and piecewise(c₁, a₁, …), which has no value elsewhere."""
     otherwise = node.name == "if"
     if len(node.arguments) % 2 != otherwise:

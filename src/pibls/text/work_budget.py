@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
+
+from pibls.expressions import Expression
 
 
 class BudgetExceededError(BaseException):
@@ -55,7 +56,7 @@ def spend(units: float) -> None:
             raise BudgetExceededError
 
 
-def cost_of_function(f: Any, arguments: Sequence[Any], sizes: Sequence[int]) -> float:
+def cost_of_function(f: type[sp.Function], arguments: Sequence[Expression], sizes: Sequence[int]) -> float:
     """Return the cost of applying a function, from the sizes of its arguments; measured and rounded up."""
     size = sum(sizes)
     if f in (sp.Heaviside, sp.re, sp.im):  # SymPy computes the imaginary part of every power
@@ -67,16 +68,16 @@ def cost_of_function(f: Any, arguments: Sequence[Any], sizes: Sequence[int]) -> 
     return (12.0 if f in (sp.exp, sp.log) else 3.0) * size
 
 
-def cost_of_derivative(e: Any) -> float:
+def cost_of_derivative(e: Expression) -> float:
     """Return three times the number of nodes of the derivative before SymPy collects terms."""
     return 3.0 * _derivative_size(e, {})[1]
 
 
-def _max_exponent(e: Any) -> float:
+def _max_exponent(e: Expression) -> float:
     return max((abs(float(p.exp)) for p in e.atoms(sp.Pow) if p.exp.is_Rational), default=1.0) + 1.0
 
 
-def _derivative_size(e: Any, known: dict[Any, tuple[int, int]]) -> tuple[int, int]:
+def _derivative_size(e: Expression, known: dict[Expression, tuple[int, int]]) -> tuple[int, int]:
     """Return (nodes of e, upper bound of the nodes of its derivative)."""
     found = known.get(e)
     if found is None:

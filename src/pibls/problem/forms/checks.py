@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import sympy as sp
 from sympy.calculus.accumulationbounds import AccumBounds
@@ -14,6 +13,7 @@ from sympy.core.expr import AtomicExpr
 from sympy.core.function import AppliedUndef
 
 from pibls.errors import ProblemError
+from pibls.expressions import Expression
 
 _OPERATORS = (sp.Integral, sp.Sum, sp.Product, sp.Limit, sp.Subs, sp.Order, AccumBounds)
 _PRINTABLE = (
@@ -42,13 +42,12 @@ def nesting_guard(argument: str) -> Iterator[None]:
         ) from None
 
 
-def is_scalar(value: Any) -> bool:
+def is_scalar(value: object) -> bool:
     """Return whether a value is one SymPy expression, not a matrix or vector of them."""
-    many = getattr(value, "is_Matrix", False) or getattr(value, "is_Vector", False)
-    return isinstance(value, sp.Expr) and not many
+    return isinstance(value, sp.Expr) and not (value.is_Matrix or value.is_Vector)
 
 
-def check_terms(expression: Any, name: str) -> None:
+def check_terms(expression: Expression, name: str) -> None:
     """Raise a ProblemError at the first term that cannot be evaluated as a real number."""
     for kind in _OPERATORS:
         if expression.has(kind):
@@ -78,7 +77,7 @@ def check_terms(expression: Any, name: str) -> None:
             )
 
 
-def _check_leaves(expression: Any, name: str) -> None:
+def _check_leaves(expression: Expression, name: str) -> None:
     """Raise a ProblemError for units and for numbers that are not finite."""
     for leaf in expression.atoms(AtomicExpr):
         if not isinstance(leaf, (sp.Symbol, sp.Number, sp.NumberSymbol)) and leaf not in (sp.I, sp.zoo):
@@ -100,7 +99,7 @@ def _check_leaves(expression: Any, name: str) -> None:
             )
 
 
-def checked_expression(expression: Any) -> Any:
+def checked_expression(expression: Expression) -> Expression:
     """Return the expression; raise a ProblemError unless it is a SymPy expression."""
     if not isinstance(expression, sp.Expr):
         raise ProblemError(
@@ -112,7 +111,7 @@ def checked_expression(expression: Any) -> Any:
     return expression
 
 
-def check_partials(rest: Any, written: dict[Any, Any], name: str) -> None:
+def check_partials(rest: Expression, written: dict[sp.Symbol, Expression], name: str) -> None:
     """Raise a ProblemError if ρ jumps as a function of J, which Newton's method cannot handle."""
     for term in rest.atoms(sp.Function):
         if isinstance(term, _SMOOTH):
@@ -127,7 +126,7 @@ def check_partials(rest: Any, written: dict[Any, Any], name: str) -> None:
                 )
 
 
-def _is_finite(number: Any) -> bool:
+def _is_finite(number: sp.Number) -> bool:
     try:
         value = float(number)
         return math.isfinite(value) and (value != 0.0 or bool(number.is_zero))
@@ -135,7 +134,7 @@ def _is_finite(number: Any) -> bool:
         return False
 
 
-def _is_printable(term: Any) -> bool:
+def _is_printable(term: Expression) -> bool:
     from scipy import special
     from sympy.printing.numpy import SciPyPrinter
 
@@ -146,4 +145,4 @@ def _is_printable(term: Any) -> bool:
     except NotImplementedError:
         printed = False
     # SymPy prints other names unchanged; lambdify then looks them up in SciPy.
-    return printed or hasattr(special, term.func.__name__)
+    return printed or term.func.__name__ in vars(special)

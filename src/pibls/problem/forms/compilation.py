@@ -8,11 +8,10 @@ where its coefficients or sources are not smooth, with the fluxes and delta sour
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, PointFunction
 from pibls.geometry import Domain
 from pibls.problem.forms.checks import nesting_guard
 from pibls.problem.forms.compiled_expressions import Constants, compile_expressions
@@ -32,12 +31,12 @@ class Residual:
     linear: tuple[PartialDerivative, ...]
     nonlinear: tuple[PartialDerivative, ...]
     data: tuple[DataFunction, ...]
-    coefficient_function: Any
-    rest_function: Any
-    partials_function: Any
+    coefficient_function: PointFunction
+    rest_function: PointFunction
+    partials_function: PointFunction
     parameters: tuple[float, ...] = ()
     """The values of the parameters of the problem, further arguments of the compiled functions."""
-    _inner: Any = None
+    _inner: PointFunction | None = None
 
     @property
     def derivatives(self) -> tuple[PartialDerivative, ...]:
@@ -102,7 +101,7 @@ class Residual:
         return out
 
     def _evaluate(
-        self, function: Any, rows: int, X: Array, normals: Array, data: Array, derivatives: Array
+        self, function: PointFunction, rows: int, X: Array, normals: Array, data: Array, derivatives: Array
     ) -> Array:
         if isinstance(function, Constants):
             return np.repeat(function.column, len(X), axis=1)
@@ -117,13 +116,13 @@ class Residual:
         return out
 
 
-def _is_complex(value: Any) -> bool:
+def _is_complex(value: object) -> bool:
     """Return np.iscomplexobj(value), but faster: it is called for every term in every solve."""
-    kind = getattr(value, "dtype", None)
-    return isinstance(value, complex) if kind is None else kind.kind == "c"
+    return value.dtype.kind == "c" if isinstance(value, _NUMPY_VALUES) else isinstance(value, complex)
 
 
 _NO_DERIVATIVES = np.empty((0, 0))
+_NUMPY_VALUES = (np.ndarray, np.generic)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,15 @@ to the number of subexpressions. Functions that are not elementary are compiled 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sp
 
-_ELEMENTARY: dict[Any, str] = {
+from pibls.arrays import Array, PointFunction
+from pibls.expressions import Expression
+
+_ELEMENTARY: dict[type[sp.Basic], str] = {
     sp.exp: "exp", sp.log: "log", sp.sin: "sin", sp.cos: "cos", sp.tan: "tan", sp.asin: "arcsin",
     sp.acos: "arccos", sp.atan: "arctan", sp.sinh: "sinh", sp.cosh: "cosh", sp.tanh: "tanh",
     sp.asinh: "arcsinh", sp.acosh: "arccosh", sp.atanh: "arctanh", sp.Abs: "absolute", sp.sign: "sign",
@@ -21,9 +24,11 @@ _ELEMENTARY: dict[Any, str] = {
 }  # fmt: skip
 _PLAIN = (sp.Max, sp.Min, sp.Heaviside, sp.Piecewise, sp.sinc, sp.cot, sp.sec, sp.csc)
 """Functions that lambdify can express with NumPy; all others need SciPy."""
+Program: TypeAlias = Callable[..., Sequence[Array | float]]
+"""A function of numbers and arrays that returns one value per expression."""
 
 
-def compile_expressions(arguments: Sequence[Any], expressions: Sequence[Any]) -> Callable[..., list[Any]]:
+def compile_expressions(arguments: Sequence[sp.Symbol], expressions: Sequence[Expression]) -> Program:
     """Return a function of the arguments (symbols) that evaluates the list of expressions.
 
     >>> x, y = sp.symbols("x y")
@@ -38,18 +43,18 @@ def compile_expressions(arguments: Sequence[Any], expressions: Sequence[Any]) ->
 class Compiled:
     """Expressions as a compiled function; unpickling compiles them again."""
 
-    def __init__(self, arguments: tuple[Any, ...], expressions: tuple[Any, ...]) -> None:
+    def __init__(self, arguments: tuple[sp.Symbol, ...], expressions: tuple[Expression, ...]) -> None:
         self.arguments, self.expressions = arguments, expressions
         self._function = _compiled(arguments, expressions)
 
-    def __call__(self, *values: Any) -> list[Any]:
+    def __call__(self, *values: Array | float) -> Sequence[Array | float]:
         return self._function(*values)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Compiled, (self.arguments, self.expressions)
 
 
-def _compiled(arguments: Sequence[Any], expressions: Sequence[Any]) -> Callable[..., list[Any]]:
+def _compiled(arguments: Sequence[sp.Symbol], expressions: Sequence[Expression]) -> Program:
     writer = _Writer({s: f"a{i}" for i, s in enumerate(arguments)})
     results = [writer.name(e) for e in expressions]
     head = ", ".join(f"a{i}" for i in range(len(arguments)))
@@ -57,7 +62,7 @@ def _compiled(arguments: Sequence[Any], expressions: Sequence[Any]) -> Callable[
     source = f"def program({head}):\n" + "".join(f"    {line}\n" for line in body)
     scope: dict[str, Any] = {"np": np, **writer.functions}
     exec(compile(source, "<pibls program>", "exec"), scope)  # contains only numbers and generated names
-    made: Callable[..., list[Any]] = scope["program"]
+    made: Program = scope["program"]
     return made
 
 
@@ -68,18 +73,18 @@ class Constants:
         self.values = values
         self.column = np.array(values).reshape(-1, 1)
 
-    def __call__(self, *_: Any) -> list[float]:
+    def __call__(self, *_: object) -> list[float]:
         return self.values
 
 
 class _Writer:
-    def __init__(self, names: dict[Any, str]) -> None:
+    def __init__(self, names: dict[sp.Symbol, str]) -> None:
         self.names = names
         self.lines: list[str] = []
-        self.functions: dict[str, Any] = {}
+        self.functions: dict[str, PointFunction] = {}
         self._arguments = tuple(names)
 
-    def name(self, e: Any) -> str:
+    def name(self, e: Expression) -> str:
         """Return the variable that holds the value of an expression, or the text of a number."""
         found = self.names.get(e)
         if found is not None:
@@ -92,7 +97,7 @@ class _Writer:
         self.names[e] = name
         return name
 
-    def _text(self, e: Any) -> str:
+    def _text(self, e: Expression) -> str:
         if e.is_Add:
             return self._sum(e)
         if e.is_Mul:
@@ -104,14 +109,14 @@ class _Writer:
             return f"np.{word}({', '.join(self.name(a) for a in e.args)})"
         return self._foreign(e)
 
-    def _sum(self, e: Any) -> str:
+    def _sum(self, e: Expression) -> str:
         out = ""
         for term in e.args:
             sign, rest = (" - ", -term) if term.could_extract_minus_sign() and term.is_Mul else (" + ", term)
             out += sign + self.name(rest)
         return out.removeprefix(" + ").strip()
 
-    def _product(self, e: Any) -> str:
+    def _product(self, e: Expression) -> str:
         over, under, sign = [], [], ""
         for factor in e.args:
             if factor is sp.S.NegativeOne:
@@ -128,7 +133,7 @@ class _Writer:
             return f"{text}/{under[0]}"
         return f"{text}/({'*'.join(under)})" if under else text
 
-    def _power(self, base: Any, exponent: Any) -> str:
+    def _power(self, base: Expression, exponent: Expression) -> str:
         if exponent.is_number and exponent.is_negative:
             return f"1.0/{self.name(sp.Pow(base, -exponent))}"
         b = self.name(base)
@@ -141,7 +146,7 @@ class _Writer:
             return "*".join([b] * n) if n <= 3 else f"{b}**{n}"
         return f"np.power({b}, {self.name(exponent)})"
 
-    def _foreign(self, e: Any) -> str:
+    def _foreign(self, e: Expression) -> str:
         symbols = sorted(e.free_symbols, key=str)
         special = any(f.func not in _ELEMENTARY and f.func not in _PLAIN for f in e.atoms(sp.Function))
         modules = ["scipy", "numpy"] if special else ["numpy"]
@@ -150,6 +155,6 @@ class _Writer:
         return f"{name}({', '.join(self.name(s) for s in symbols)})"
 
 
-def _number(e: Any) -> str:
+def _number(e: Expression) -> str:
     value = complex(e)
     return f"({value.real!r})" if value.imag == 0 else f"({value!r})"

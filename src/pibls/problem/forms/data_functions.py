@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import sympy as sp
 
 from pibls.arrays import Array, PointFunction
 from pibls.errors import ProblemError
@@ -22,7 +23,7 @@ _INWARD_SHIFT = 1e-9  # fraction of the way to the interior; ``contains`` of a d
 class DataFunction(HoldsCallables):
     """A Python function in an equation, with its symbol and the indices of the coordinates it depends on."""
 
-    symbol: Any
+    symbol: sp.Symbol
     function: PointFunction
     arguments: tuple[int, ...]
     name: str
@@ -73,7 +74,7 @@ def _check_signature(data_function: DataFunction, columns: list[Array], argument
         ) from None
 
 
-def _checked_values(value: Any, count: int, argument: str) -> Array:
+def _checked_values(value: npt.ArrayLike, count: int, argument: str) -> Array:
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiubO":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, MultiIndex, PointFunction
 from pibls.basis import BasisSpec
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression
 from pibls.problem.forms.compiled_expressions import compile_expressions
 from pibls.problem.problem import Problem
 
@@ -24,9 +24,9 @@ _INWARD_SHIFT = (
 class EnrichmentFunctions:
     """A basis of given expressions of the coordinates, without random parameters."""
 
-    expressions: tuple[Any, ...]
-    coordinates: tuple[Any, ...]
-    _compiled: dict[MultiIndex, Any] = field(default_factory=dict, compare=False, repr=False)
+    expressions: tuple[Expression, ...]
+    coordinates: tuple[Coordinate, ...]
+    _compiled: dict[MultiIndex, PointFunction] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -65,7 +65,7 @@ class EnrichmentFunctions:
             out[:, column] = value
 
 
-def _check_expression(e: Any, problem: Problem) -> None:
+def _check_expression(e: Expression, problem: Problem) -> None:
     """Raise a ProblemError unless e is an expression of coordinates and parameters."""
     if not isinstance(e, sp.Expr) or e.atoms(sp.core.function.AppliedUndef):
         raise _refused(repr(e))
@@ -76,7 +76,9 @@ def _check_expression(e: Any, problem: Problem) -> None:
         raise _refused(f"the constant {e}")
 
 
-def enrichment_functions(enrich: Any, problem: Problem) -> tuple[BasisSpec, ...]:
+def enrichment_functions(
+    enrich: Sequence[Expression] | Expression | None, problem: Problem
+) -> tuple[BasisSpec, ...]:
     """Return the basis of the expressions in ``enrich``, after checking them; empty for None."""
     if enrich is None:
         return ()

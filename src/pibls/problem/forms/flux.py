@@ -8,13 +8,13 @@ until a problem is constructed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression, Unknown
 from pibls.problem.forms.checks import is_scalar
 from pibls.problem.interfaces.switches import SWITCHING_FUNCTIONS
 
@@ -29,7 +29,7 @@ class Divergence(sp.Function):  # type: ignore[misc]
     """Unevaluated divergence ∇·v, made by `div`; the coordinates are those of the problem."""
 
 
-def div(vector: Any) -> Any:
+def div(vector: Expression) -> Expression:
     """Divergence ∇·v = Σᵢ ∂vᵢ/∂xᵢ with respect to the space coordinates, in flux form.
 
     Parameters
@@ -57,7 +57,7 @@ def div(vector: Any) -> Any:
     return Divergence(*parts)
 
 
-def expand_divergence(expression: Any, space: Sequence[Any], name: str) -> Any:
+def expand_divergence(expression: Expression, space: Sequence[Coordinate], name: str) -> Expression:
     """Replace each div by a sum of unevaluated derivatives with respect to the space coordinates."""
     if not expression.has(Divergence, grad):
         return expression
@@ -72,7 +72,7 @@ def expand_divergence(expression: Any, space: Sequence[Any], name: str) -> Any:
     return out
 
 
-def _divergence(parts: Sequence[Any], space: Sequence[Any], name: str) -> Any:
+def _divergence(parts: Sequence[Expression], space: Sequence[Coordinate], name: str) -> Expression:
     if len(parts) == 1 and parts[0].has(grad):
         components = [_component(parts[0], c, name) for c in space]
     else:
@@ -87,7 +87,7 @@ def _divergence(parts: Sequence[Any], space: Sequence[Any], name: str) -> Any:
     return sp.Add(*(sp.Derivative(f, c) for f, c in zip(components, space, strict=True)))
 
 
-def _component(vector: Any, c: Any, name: str) -> Any:
+def _component(vector: Expression, c: Coordinate, name: str) -> Expression:
     """Return the component of a sum of multiples of gradients along one coordinate."""
     stand_ins = {g: sp.Dummy() for g in vector.atoms(grad)}
     plain = vector.xreplace(stand_ins)
@@ -106,19 +106,19 @@ def _component(vector: Any, c: Any, name: str) -> Any:
     )
 
 
-def outermost_derivatives(expression: Any) -> list[Any]:
+def outermost_derivatives(expression: Expression) -> list[Expression]:
     """Return the distinct outermost unevaluated derivatives of expressions other than an unknown."""
     return list(dict.fromkeys(_outermost(expression)))
 
 
-def find_fluxes(expression: Any) -> list[Any]:
+def find_fluxes(expression: Expression) -> list[Expression]:
     """Return the outermost derivatives that contain an unknown or a function that may jump."""
     return [
         f for f in outermost_derivatives(expression) if f.atoms(AppliedUndef) or f.has(*SWITCHING_FUNCTIONS)
     ]
 
 
-def _outermost(e: Any) -> Iterator[Any]:
+def _outermost(e: Expression) -> Iterator[Expression]:
     if isinstance(e, sp.Derivative) and not isinstance(e.expr, AppliedUndef):
         yield e
         return
@@ -126,15 +126,15 @@ def _outermost(e: Any) -> Iterator[Any]:
         yield from _outermost(part)
 
 
-Orders = Mapping[Any, tuple[MultiIndex, int]]
+Orders = Mapping[Unknown, tuple[MultiIndex, int]]
 """For each unknown, its highest order in each coordinate and its highest total order."""
 
 
-def derivative_orders(expressions: Iterable[Any], coordinates: Sequence[Any]) -> Orders:
+def derivative_orders(expressions: Iterable[Expression], coordinates: Sequence[Coordinate]) -> Orders:
     """Return the orders of the unknowns in a system of equations."""
-    found: dict[Any, tuple[MultiIndex, int]] = {}
+    found: dict[Unknown, tuple[MultiIndex, int]] = {}
 
-    def visit(e: Any, outer: MultiIndex) -> None:
+    def visit(e: Expression, outer: MultiIndex) -> None:
         if isinstance(e, sp.Derivative):
             counts = {c: int(n) for c, n in e.variable_count if n.is_Integer}
             own = (counts.get(c, 0) for c in coordinates)
@@ -155,7 +155,7 @@ def derivative_orders(expressions: Iterable[Any], coordinates: Sequence[Any]) ->
 _PIECEWISE_CONSTANT = (sp.floor, sp.ceiling, sp.sign, sp.Heaviside)
 
 
-def evaluate_flux(term: Any) -> Any:
+def evaluate_flux(term: Expression) -> Expression:
     """Evaluate ∂F where F is smooth; jumps of F contribute nothing."""
     out = term.expr.xreplace({d: evaluate_flux(d) for d in outermost_derivatives(term.expr)})
     out = out.replace(sp.frac, lambda g: g - sp.floor(g)).replace(

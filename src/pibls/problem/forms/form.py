@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -52,9 +51,9 @@ class PartialDerivative:
 class InternalSymbols:
     """Real symbols for the coordinates, normal components and parameters of a form."""
 
-    coordinates: tuple[Any, ...]
-    normals: tuple[Any, ...]
-    parameters: tuple[Any, ...] = ()
+    coordinates: tuple[sp.Symbol, ...]
+    normals: tuple[sp.Symbol, ...]
+    parameters: tuple[sp.Symbol, ...] = ()
 
     @classmethod
     @cache
@@ -72,12 +71,12 @@ class Form:
 
     name: str
     variables: InternalSymbols
-    linear: tuple[tuple[PartialDerivative, Any], ...]
-    nonlinear: tuple[tuple[PartialDerivative, Any], ...]
+    linear: tuple[tuple[PartialDerivative, sp.Expr], ...]
+    nonlinear: tuple[tuple[PartialDerivative, sp.Expr], ...]
     """(derivative, its symbol) for each J in ρ."""
-    rest: Any
+    rest: sp.Expr
     data: tuple[DataFunction, ...] = ()
-    partials: tuple[Any, ...] = ()
+    partials: tuple[sp.Expr, ...] = ()
     """∂ρ/∂J for each J in ρ."""
     switches: tuple[Switch, ...] = ()
     """Where coefficients and sources, or their derivatives, are discontinuous."""
@@ -97,7 +96,7 @@ class Form:
         return tuple(derivative for derivative, _ in (*self.linear, *self.nonlinear))
 
     @property
-    def linearization(self) -> tuple[tuple[PartialDerivative, Any], ...]:
+    def linearization(self) -> tuple[tuple[PartialDerivative, sp.Expr], ...]:
         """(J, ∂r/∂J) for every derivative."""
         return (*self.linear, *((j, p) for (j, _), p in zip(self.nonlinear, self.partials, strict=True)))
 
@@ -123,7 +122,7 @@ class Flux:
 class DeltaSource:
     """A source s(x, J) Π δ(x_axis - level) on a plane, or at the point where several planes meet."""
 
-    planes: tuple[tuple[int, Any], ...]
+    planes: tuple[tuple[int, sp.Expr], ...]
     """(axis, level) of each; levels are expressions in the internal symbols of the parameters."""
     strength: Form
 
@@ -132,11 +131,11 @@ class DeltaSource:
 class SymbolTable:
     """Coordinates, time, unknowns and parameters of a problem; turns SymPy expressions into forms."""
 
-    coordinates: tuple[Any, ...]
-    time: Any
-    unknowns: tuple[Any, ...]
-    parameters: tuple[Any, ...] = ()
-    functions: tuple[tuple[Any, Any], ...] = ()
+    coordinates: tuple[sp.Symbol, ...]
+    time: sp.Symbol | None
+    unknowns: tuple[AppliedUndef, ...]
+    parameters: tuple[sp.Symbol, ...] = ()
+    functions: tuple[tuple[AppliedUndef, sp.Expr], ...] = ()
     """(function, value) of the functions among the parameters."""
 
     @property
@@ -145,11 +144,11 @@ class SymbolTable:
         return InternalSymbols.of_dimension(len(self.coordinates), len(self.parameters))
 
     @property
-    def space(self) -> tuple[Any, ...]:
+    def space(self) -> tuple[sp.Symbol, ...]:
         """The space coordinates."""
         return tuple(c for c in self.coordinates if c != self.time)
 
-    def form(self, residual: Any, name: str, orders: Orders | None = None) -> Form:
+    def form(self, residual: sp.Expr, name: str, orders: Orders | None = None) -> Form:
         """Return the form of a residual expression; raise a ProblemError if it is not valid.
 
         ``orders`` are the orders of the unknowns in the system, by default those in this expression.
@@ -178,7 +177,7 @@ class SymbolTable:
         switches = dict.fromkeys((*form.switches, *(s for f in form_fluxes for s in f.form.switches)))
         return replace(form, fluxes=form_fluxes, without_fluxes=outside, switches=tuple(switches))
 
-    def _plain_form(self, expression: Any, name: str) -> Form:
+    def _plain_form(self, expression: sp.Expr, name: str) -> Form:
         """Return the form of an expression without fluxes."""
         variables = self.variables
         expression = self._as_real(evaluate_terms(expression), variables)
@@ -198,7 +197,7 @@ class SymbolTable:
         )
         return replace(_form(name, variables, smooth, derivatives, data), switches=switches, deltas=deltas)
 
-    def _as_real(self, expression: Any, variables: InternalSymbols) -> Any:
+    def _as_real(self, expression: sp.Expr, variables: InternalSymbols) -> sp.Expr:
         """Remove re(x), im(x) and their derivatives, which SymPy introduces for |x| of a complex symbol."""
         bad = [t for t in expression.atoms(sp.re, sp.im, sp.Derivative) if not t.atoms(AppliedUndef)]
         if not bad:
@@ -208,7 +207,7 @@ class SymbolTable:
         back = {b: a for a, b in there.items()}
         return expression.xreplace({term: term.xreplace(there).doit().xreplace(back) for term in bad})
 
-    def equation_form(self, residual: Any, name: str, orders: Orders | None = None) -> Form:
+    def equation_form(self, residual: sp.Expr, name: str, orders: Orders | None = None) -> Form:
         """Return the form of a residual that is solved and not only evaluated, so that ∂ρ/∂J must exist."""
         form = self.form(residual, name, orders)
         check_partials(
@@ -216,20 +215,22 @@ class SymbolTable:
         )
         return form
 
-    def sympy_derivative(self, derivative: PartialDerivative) -> Any:
+    def sympy_derivative(self, derivative: PartialDerivative) -> sp.Expr:
         """Return ∂^α u as a SymPy expression in the symbols of the user."""
         return self.unknowns[derivative.unknown].diff(*zip(self.coordinates, derivative.alpha, strict=True))
 
-    def _expand_normals(self, residual: Any, variables: InternalSymbols) -> Any:
+    def _expand_normals(self, residual: sp.Expr, variables: InternalSymbols) -> sp.Expr:
         if not residual.has(dn):
             return residual
         space = [(c, n) for c, n in zip(self.coordinates, variables.normals, strict=True) if c != self.time]
         return residual.replace(dn, lambda inner: sum(n * sp.diff(inner, c) for c, n in space))
 
-    def _replace_derivatives(self, expression: Any, name: str) -> tuple[Any, dict[Any, PartialDerivative]]:
+    def _replace_derivatives(
+        self, expression: sp.Expr, name: str
+    ) -> tuple[sp.Expr, dict[sp.Symbol, PartialDerivative]]:
         index = {u: i for i, u in enumerate(self.unknowns)}
-        table: dict[Any, Any] = {}
-        derivatives: dict[Any, PartialDerivative] = {}
+        table: dict[sp.Expr, sp.Symbol] = {}
+        derivatives: dict[sp.Symbol, PartialDerivative] = {}
         terms = [t for t in expression.atoms(sp.Derivative, AppliedUndef) if not is_known(t)]
         # Derivatives first, since u(x) also occurs inside Derivative(u(x), x).
         for term in sorted(terms, key=lambda t: (not isinstance(t, sp.Derivative), sp.default_sort_key(t))):
@@ -244,27 +245,30 @@ class SymbolTable:
                         f"{u.func} as a function of its own.",
                     )
                 self._raise_unknown(u, name)
-            if isinstance(term, sp.Derivative):
-                counts = dict(term.variable_count)
-                strange = [v for v in counts if v not in self.coordinates]
-                if strange or any(not sp.sympify(c).is_Integer for c in counts.values()):
-                    raise ProblemError(
-                        name,
-                        expected=f"derivatives of a definite order in {self.coordinates}",
-                        got=term,
-                        remedy="Differentiate by the coordinates of the domain.",
-                    )
-                alpha = tuple(int(counts.get(c, 0)) for c in self.coordinates)
-            else:
-                alpha = (0,) * len(self.coordinates)
+            alpha = self._multi_index(term, name)
             symbol = sp.Symbol(f"pibls_j{len(derivatives)}", real=True)
             table[term] = symbol
             derivatives[symbol] = PartialDerivative(index[u], alpha)
         return expression.xreplace(table), derivatives
 
-    def _raise_unknown(self, u: Any, name: str) -> None:
+    def _multi_index(self, term: sp.Expr, name: str) -> MultiIndex:
+        """Return α of ∂^α u; zeros for u itself."""
+        if not isinstance(term, sp.Derivative):
+            return (0,) * len(self.coordinates)
+        counts = dict(term.variable_count)
+        strange = [v for v in counts if v not in self.coordinates]
+        if strange or any(not sp.sympify(c).is_Integer for c in counts.values()):
+            raise ProblemError(
+                name,
+                expected=f"derivatives of a definite order in {self.coordinates}",
+                got=term,
+                remedy="Differentiate by the coordinates of the domain.",
+            )
+        return tuple(int(counts.get(c, 0)) for c in self.coordinates)
+
+    def _raise_unknown(self, u: AppliedUndef, name: str) -> None:
         for unknown in self.unknowns:
-            if getattr(u, "func", None) == unknown.func:
+            if isinstance(u, sp.Basic) and u.func == unknown.func:
                 raise ProblemError(
                     name,
                     expected=f"{unknown}, at the point where the equation holds",
@@ -278,7 +282,7 @@ class SymbolTable:
             remedy="Use an unknown that an equation determines, or add the missing equation.",
         )
 
-    def _check_data(self, expression: Any, name: str) -> None:
+    def _check_data(self, expression: sp.Expr, name: str) -> None:
         for term in sorted(filter(is_known, expression.atoms(AppliedUndef)), key=sp.default_sort_key):
             if not set(term.args) <= set(self.coordinates):
                 raise ProblemError(
@@ -288,8 +292,8 @@ class SymbolTable:
                     remedy="Call known(function, …) with coordinates only.",
                 )
 
-    def _replace_data(self, expression: Any) -> tuple[Any, tuple[DataFunction, ...]]:
-        table: dict[Any, Any] = {}
+    def _replace_data(self, expression: sp.Expr) -> tuple[sp.Expr, tuple[DataFunction, ...]]:
+        table: dict[sp.Expr, sp.Expr] = {}
         data: list[DataFunction] = []
         given = [t for t in expression.atoms(AppliedUndef) if is_known(t) and not is_shape_indicator(t)]
         for term in sorted(given, key=sp.default_sort_key):
@@ -302,8 +306,8 @@ class SymbolTable:
 
     def _check_symbols(
         self,
-        e: Any,
-        derivatives: dict[Any, PartialDerivative],
+        e: sp.Expr,
+        derivatives: dict[sp.Symbol, PartialDerivative],
         data: tuple[DataFunction, ...],
         variables: InternalSymbols,
         name: str,
@@ -347,8 +351,8 @@ class SymbolTable:
 def _form(
     name: str,
     variables: InternalSymbols,
-    expression: Any,
-    derivatives: dict[Any, PartialDerivative],
+    expression: sp.Expr,
+    derivatives: dict[sp.Symbol, PartialDerivative],
     data: tuple[DataFunction, ...],
 ) -> Form:
     found = split_linear(expression, derivatives, name)
@@ -363,17 +367,17 @@ def _form(
     )
 
 
-def _evaluate_inner(expression: Any) -> Any:
+def _evaluate_inner(expression: sp.Expr) -> sp.Expr:
     """Return an expression with its inner derivatives evaluated."""
     return expression.xreplace({f: evaluate_flux(f) for f in outermost_derivatives(expression)})
 
 
-def _rescale_exponentials(expression: Any) -> Any:
+def _rescale_exponentials(expression: sp.Expr) -> sp.Expr:
     """Restore exp(u - 1000.0), which SymPy writes as 5e-435 exp(u) with a factor that underflows."""
     if not any(_is_out_of_range(c) for c in expression.atoms(sp.Float)):
         return expression
 
-    def merge_exponential(*factors: Any) -> Any:
+    def merge_exponential(*factors: sp.Expr) -> sp.Expr:
         beyond = [c for c in factors if c.is_Float and _is_out_of_range(c)]
         powers = [f for f in factors if isinstance(f, sp.exp)]
         if not beyond or not powers:
@@ -386,11 +390,11 @@ def _rescale_exponentials(expression: Any) -> Any:
     return expression.replace(sp.Mul, merge_exponential)
 
 
-def _is_out_of_range(c: Any) -> bool:
+def _is_out_of_range(c: sp.Expr) -> bool:
     return bool(c != 0 and c.is_finite and not 1e-300 < abs(c) < 1e300)
 
 
-def _check_no_delta(fluxes: list[Any], name: str) -> None:
+def _check_no_delta(fluxes: list[sp.Expr], name: str) -> None:
     for flux in fluxes:
         if flux.has(sp.DiracDelta):
             raise ProblemError(

@@ -7,38 +7,47 @@ The original equations are kept, so that the value can be changed (`Problem.at`)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 from sympy.core.function import AppliedUndef, FunctionClass
 
 from pibls.errors import ProblemError
+from pibls.expressions import Equation, Expression, Number, Parameter, Unknown
+from pibls.problem.arguments import ConditionValue
 from pibls.problem.forms.known import is_known
+
+if TYPE_CHECKING:
+    from pibls.problem.conditions import BaseCondition
 
 
 @dataclass(frozen=True)
 class FunctionParameters:
     """Equations and conditions with function parameters, and the values of these."""
 
-    equations: tuple[Any, ...] = ()
-    conditions: tuple[Any, ...] = ()
-    functions: tuple[tuple[Any, Any], ...] = ()
+    equations: tuple[Equation, ...] = ()
+    conditions: tuple[BaseCondition, ...] = ()
+    functions: tuple[tuple[Unknown, ConditionValue], ...] = ()
     """(k(x), its value) of each."""
 
-    def find(self, key: Any) -> Any:
+    def find(self, key: Unknown | str) -> Unknown | None:
         """Return the function parameter named by k(x), k or "k"; None if there is none."""
         name = str(key.func) if isinstance(key, AppliedUndef) else str(key)
         return next((f for f, _ in self.functions if str(f.func) == name), None)
 
-    def with_values(self, values: Mapping[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def with_values(
+        self, values: Mapping[Unknown, ConditionValue]
+    ) -> tuple[tuple[Equation, ...], tuple[BaseCondition, ...]]:
         """Return equations and conditions with the functions replaced by these values."""
         rules = tuple(values.items())
         equations = tuple(substitute_functions(e, rules) for e in self.equations)
         return equations, tuple(_condition(c, rules) for c in self.conditions)
 
 
-def split_functions(parameters: Any) -> tuple[Any, dict[Any, Any]]:
+def split_functions(
+    parameters: Mapping[Parameter | Unknown, ConditionValue] | None,
+) -> tuple[Mapping[Parameter, Number] | None, dict[Unknown, ConditionValue]]:
     """Return the parameters that are symbols and those that are functions."""
     if not isinstance(parameters, Mapping):
         return parameters, {}
@@ -59,7 +68,9 @@ def split_functions(parameters: Any) -> tuple[Any, dict[Any, Any]]:
 
 
 def check_functions(
-    functions: Mapping[Any, Any], equations: Sequence[Any], conditions: Sequence[Any]
+    functions: Mapping[Unknown, ConditionValue],
+    equations: Sequence[Equation],
+    conditions: Sequence[BaseCondition],
 ) -> None:
     """Raise a ProblemError for a function parameter that no equation or condition contains."""
     there = {
@@ -78,7 +89,7 @@ def check_functions(
             )
 
 
-def _value(f: Any, value: Any) -> Any:
+def _value(f: Unknown, value: ConditionValue) -> Expression:
     """Return the value of f as an expression, after checking that it is one."""
     try:
         if isinstance(value, (str, bytes, bool, FunctionClass)) or value is None:
@@ -96,7 +107,7 @@ def _value(f: Any, value: Any) -> Any:
     return expression
 
 
-def substitute_functions(e: Any, rules: Sequence[tuple[Any, Any]]) -> Any:
+def substitute_functions(e: ConditionValue, rules: Sequence[tuple[Unknown, Expression]]) -> ConditionValue:
     """Replace each f(s) by its value at s, also inside derivatives; other objects are returned unchanged."""
     if not isinstance(e, sp.Basic):
         return e
@@ -104,7 +115,7 @@ def substitute_functions(e: Any, rules: Sequence[tuple[Any, Any]]) -> Any:
         if not any(a.func == f.func for a in e.atoms(AppliedUndef)):
             continue
 
-        def at(*given: Any, f: Any = f, value: Any = value) -> Any:
+        def at(*given: Expression, f: Unknown = f, value: Expression = value) -> Expression:
             if len(given) != len(f.args):
                 raise ProblemError(
                     f"parameters[{f}]",
@@ -119,24 +130,25 @@ def substitute_functions(e: Any, rules: Sequence[tuple[Any, Any]]) -> Any:
     return e
 
 
-def _by_value(node: Any) -> bool:
+def _by_value(node: Expression) -> bool:
     """Return whether a node is f'(s) at s = u, from f(u).diff(x), which is evaluated, unlike a flux."""
     if isinstance(node, sp.Derivative):
         return not all(isinstance(v, sp.Symbol) for v in node.variables)
     return isinstance(node, sp.Subs)
 
 
-def _condition(condition: Any, rules: Sequence[tuple[Any, Any]]) -> Any:
-    changed = {name: substitute_functions(part, rules) for name, part in _named(condition).items()}
-    changed = {name: part for name, part in changed.items() if part is not getattr(condition, name)}
-    return replace(condition, **changed) if changed else condition
+def _condition(condition: BaseCondition, rules: Sequence[tuple[Unknown, Expression]]) -> BaseCondition:
+    named = _named(condition)
+    changed = {name: substitute_functions(part, rules) for name, part in named.items()}
+    changed = {name: part for name, part in changed.items() if part is not named[name]}
+    return cast("BaseCondition", replace(cast(Any, condition), **changed)) if changed else condition
 
 
-def _named(condition: Any) -> dict[str, Any]:
+def _named(condition: BaseCondition) -> dict[str, ConditionValue]:
     if not is_dataclass(condition):
         return {}
-    return {f.name: getattr(condition, f.name) for f in fields(condition) if f.name not in ("u", "x", "on")}
+    return {name: part for name, part in vars(condition).items() if name not in ("u", "x", "on")}
 
 
-def _parts(condition: Any) -> tuple[Any, ...]:
+def _parts(condition: BaseCondition) -> tuple[ConditionValue, ...]:
     return tuple(_named(condition).values())

@@ -6,13 +6,16 @@ least-squares system it is one row: the weighted sum of the rows at the points o
 
 from __future__ import annotations
 
-from typing import Any
+from types import MethodType
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
+from sympy.printing.printer import Printer
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression
 from pibls.geometry import Domain, is_domain, space_of, time_of
+from pibls.problem.arguments import IntegrationPlace
 from pibls.problem.forms.checks import is_scalar
 from pibls.problem.forms.form import Form, SymbolTable
 from pibls.problem.forms.known import is_known
@@ -26,24 +29,30 @@ from pibls.problem.regions.integral_region import (
 from pibls.problem.regions.selection import boundary_or_inner_region
 
 
+def _owner_and_method(place: IntegrationPlace) -> tuple[object, str]:
+    """Return the shape and "boundary" of ``shape.boundary``; of another place itself and no name."""
+    return (place.__self__, place.__name__) if isinstance(place, MethodType) else (place, "")
+
+
 class IntegrationRange(sp.Atom):  # type: ignore[misc]
     """The range of an integral as an argument of a SymPy expression."""
 
-    def __new__(cls, place: Any) -> IntegrationRange:
+    def __new__(cls, place: IntegrationPlace) -> IntegrationRange:
         made: IntegrationRange = super().__new__(cls)
         made.place = place
         return made
 
-    def _hashable_content(self) -> tuple[Any, ...]:
-        return (id(getattr(self.place, "__self__", self.place)), str(getattr(self.place, "__name__", "")))
+    def _hashable_content(self) -> tuple[object, ...]:
+        owner, method = _owner_and_method(self.place)
+        return id(owner), method
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntegrationRange) and self._hashable_content() == other._hashable_content()
 
     __hash__ = sp.Atom.__hash__
 
-    def _sympystr(self, printer: Any) -> str:
-        return str(getattr(self.place, "__self__", self.place))
+    def _sympystr(self, printer: Printer) -> str:
+        return str(_owner_and_method(self.place)[0])
 
 
 class integral(sp.Expr):  # type: ignore[misc]  # noqa: N801 - written in equations, like sp.sin
@@ -68,7 +77,7 @@ class integral(sp.Expr):  # type: ignore[misc]  # noqa: N801 - written in equati
     is_commutative = True
     is_real = True
 
-    def __new__(cls, expression: Any, over: Any = None) -> integral:
+    def __new__(cls, expression: Expression, over: IntegrationPlace = None) -> integral:
         if not is_scalar(sp.sympify(expression)):
             raise ProblemError(
                 "integral(expression)",
@@ -81,25 +90,25 @@ class integral(sp.Expr):  # type: ignore[misc]  # noqa: N801 - written in equati
         return made
 
     @property
-    def expression(self) -> Any:
+    def expression(self) -> Expression:
         """The integrand."""
         return self.args[0]
 
     @property
-    def over(self) -> Any:
+    def over(self) -> IntegrationPlace:
         """The range of integration."""
         return self.args[1].place
 
-    def _eval_derivative(self, symbol: Any) -> Any:
+    def _eval_derivative(self, symbol: Coordinate) -> Expression:
         return sp.Integer(0)
 
-    def _sympystr(self, printer: Any) -> str:
-        inner = printer._print(self.args[0])
+    def _sympystr(self, printer: Printer) -> str:
+        inner = printer.doprint(self.args[0])
         return f"integral({inner})" if self.over is None else f"integral({inner}, over={self.args[1]})"
 
 
 def integral_terms(
-    residual: Any, on: Any, domain: Domain, symbols: SymbolTable, label: str
+    residual: Expression, on: IntegrationPlace, domain: Domain, symbols: SymbolTable, label: str
 ) -> list[tuple[Form, IntegralRegion]]:
     """Return the terms of a condition with integrals: a form for each range, and one for the constant."""
     marks = {term: sp.Dummy(real=True) for term in _outermost(residual)}
@@ -123,7 +132,7 @@ def integral_terms(
             "interval, where on= names the end.",
             in_file='Write an equation of integrals only: equation = "integral(u^2) = 1".',
         )
-    by_place: dict[Any, list[Any]] = {}
+    by_place: dict[IntegrationRange, list[Expression]] = {}
     for term, slope in slopes.items():
         by_place.setdefault(term.args[1], []).append(slope * term.expression)
     out: list[tuple[Form, IntegralRegion]] = []
@@ -136,8 +145,13 @@ def integral_terms(
 
 
 def _integral_term(
-    integrand: Any, place: Any, on: Any, domain: Domain, symbols: SymbolTable, label: str
-) -> tuple[Form, Any]:
+    integrand: Expression,
+    place: IntegrationPlace,
+    on: IntegrationPlace,
+    domain: Domain,
+    symbols: SymbolTable,
+    label: str,
+) -> tuple[Form, IntegrationDomain]:
     """Return the form of an integrand and its range: ``place``, or ``on`` if that is None."""
     if integrand.has(integral):
         raise ProblemError(
@@ -159,7 +173,9 @@ def _integral_term(
     return form, extent
 
 
-def integration_domain(over: Any, domain: Domain, label: str, as_on: bool = False) -> IntegrationDomain:
+def integration_domain(
+    over: IntegrationPlace, domain: Domain, label: str, as_on: bool = False
+) -> IntegrationDomain:
     """Return the integration domain named by ``over``.
 
     With ``as_on`` it is the argument ``on`` of a condition, where a shape means its boundary.
@@ -167,8 +183,9 @@ def integration_domain(over: Any, domain: Domain, label: str, as_on: bool = Fals
     space = space_of(domain)
     if over is None:
         return ShapeInterior(None)
-    if getattr(over, "__name__", "") == "boundary" and is_domain(getattr(over, "__self__", None)):
-        over, as_on = over.__self__, True
+    owner, method = _owner_and_method(over)
+    if method == "boundary" and is_domain(owner):
+        over, as_on = owner, True
     if not is_domain(over) or as_on:
         return SurfacePart(boundary_or_inner_region(over, space, f"{label}: over"))
     if time_of(over) is not None or tuple(over.coordinates) != tuple(space.coordinates):
@@ -181,12 +198,12 @@ def integration_domain(over: Any, domain: Domain, label: str, as_on: bool = Fals
     return ShapeInterior(over)
 
 
-def _varies(e: Any, symbols: set[Any]) -> bool:
+def _varies(e: Expression, symbols: set[Coordinate]) -> bool:
     """Return whether an expression is not constant in space."""
     return bool(e.free_symbols & symbols) or any(not is_known(u) for u in e.atoms(AppliedUndef))
 
 
-def _outermost(e: Any) -> list[Any]:
+def _outermost(e: Expression) -> list[Expression]:
     if isinstance(e, integral):
         return [e]
     return list(dict.fromkeys(term for part in e.args for term in _outermost(part)))

@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression
 from pibls.problem.forms.flux import Orders, find_fluxes
 from pibls.problem.forms.known import is_known
 from pibls.problem.interfaces.switches import find_switches
@@ -35,7 +36,7 @@ class InterfaceFlux(NamedTuple):
     """An expression that is continuous across planes normal to an axis."""
 
     axis: int
-    expression: Any
+    expression: Expression
     is_outermost: bool
     """Whether it is the coefficient of δ, so that it jumps by the strength of a delta source."""
     lacks_factor: bool = False
@@ -46,12 +47,12 @@ class InterfaceFlux(NamedTuple):
 class _Term:
     """The term weight · ∂_c^times inner."""
 
-    weight: Any
-    inner: Any
+    weight: Expression
+    inner: Expression
     times: int
     is_flux: bool
 
-    def levels(self, c: Any) -> Iterator[tuple[int, Any]]:
+    def levels(self, c: Coordinate) -> Iterator[tuple[int, Expression]]:
         """Yield (m, G) of the terms ∂ᵐG, m > 0, of which it is the sum."""
         factor = self.weight
         for i in range(self.times):
@@ -60,7 +61,7 @@ class _Term:
 
 
 def interface_fluxes(
-    expression: Any, coordinates: Sequence[Any], orders: Orders, name: str
+    expression: Expression, coordinates: Sequence[Coordinate], orders: Orders, name: str
 ) -> list[InterfaceFlux]:
     """Return the expressions of one equation that are continuous across planes normal to each coordinate.
 
@@ -71,11 +72,11 @@ def interface_fluxes(
 
 @dataclass(frozen=True)
 class _Reader:
-    coordinates: tuple[Any, ...]
+    coordinates: tuple[Coordinate, ...]
     orders: Orders
     name: str
 
-    def read(self, expression: Any, outer: MultiIndex) -> list[InterfaceFlux]:
+    def read(self, expression: Expression, outer: MultiIndex) -> list[InterfaceFlux]:
         """Return the fluxes of an expression under the given outer derivatives."""
         fluxes = find_fluxes(expression)
         if not fluxes:
@@ -104,10 +105,10 @@ class _Reader:
     def _terms(
         self,
         axis: int,
-        fluxes: Sequence[Any],
-        plain: Sequence[Any],
+        fluxes: Sequence[Expression],
+        plain: Sequence[Expression],
         outer: MultiIndex,
-        weights: Mapping[Any, Any],
+        weights: Mapping[Expression, Expression],
     ) -> list[_Term]:
         """Return the terms that may contain a delta in one coordinate; none without a flux along it."""
         out = []
@@ -128,7 +129,7 @@ class _Reader:
                 out.append(_Term(weights[d], inner, times, is_flux=False))
         return out
 
-    def _highest(self, expression: Any, outer: MultiIndex) -> list[Any]:
+    def _highest(self, expression: Expression, outer: MultiIndex) -> list[Expression]:
         """Return the plain derivatives of highest order in the system, in a coordinate or in total."""
         out = []
         for d in sorted(expression.atoms(sp.Derivative), key=sp.default_sort_key):
@@ -143,7 +144,7 @@ class _Reader:
                 out.append(d)
         return out
 
-    def _is_continuous(self, weight: Any, axis: int) -> bool:
+    def _is_continuous(self, weight: Expression, axis: int) -> bool:
         """Return whether a factor is continuous: it has no switch and no derivative that may jump."""
         if find_switches(weight, self.coordinates, ()):
             return False
@@ -155,7 +156,7 @@ class _Reader:
                 return False
         return True
 
-    def _has_unknown(self, e: Any) -> bool:
+    def _has_unknown(self, e: Expression) -> bool:
         return any(not is_known(u) for u in e.atoms(AppliedUndef))
 
     def _check_factors(self, terms: Sequence[_Term], axis: int) -> None:
@@ -170,16 +171,16 @@ class _Reader:
                     remedy="Divide the equation by it, or move it under the derivative.",
                 )
 
-    def _counts(self, d: Any) -> MultiIndex:
+    def _counts(self, d: sp.Derivative) -> MultiIndex:
         counts = dict(d.variable_count)
         return tuple(int(counts.get(c, 0)) for c in self.coordinates)
 
-    def _derivative(self, e: Any, counts: MultiIndex) -> Any:
+    def _derivative(self, e: Expression, counts: MultiIndex) -> Expression:
         return _derivative(e, *((c, n) for c, n in zip(self.coordinates, counts, strict=True) if n))
 
 
 def _across(
-    axis: int, c: Any, together: Sequence[_Term], apart: Sequence[_Term], top: bool, *, alone: bool
+    axis: int, c: Coordinate, together: Sequence[_Term], apart: Sequence[_Term], top: bool, *, alone: bool
 ) -> Iterator[InterfaceFlux]:
     for t in apart:
         for m in range(t.times):
@@ -190,7 +191,9 @@ def _across(
         yield InterfaceFlux(axis, sp.Add(*parts), top and j == 0)
 
 
-def _weights(expression: Any, fluxes: Sequence[Any], plain: Sequence[Any]) -> dict[Any, Any]:
+def _weights(
+    expression: Expression, fluxes: Sequence[Expression], plain: Sequence[Expression]
+) -> dict[Expression, Expression]:
     """Return the factor of each flux and of each plain derivative."""
     marks = {d: sp.Dummy() for d in (*fluxes, *plain)}
     back = {m: d for d, m in marks.items()}
@@ -198,7 +201,7 @@ def _weights(expression: Any, fluxes: Sequence[Any], plain: Sequence[Any]) -> di
     return {d: sp.diff(marked, m).xreplace(back) for d, m in marks.items()}
 
 
-def _derivative(e: Any, *counts: tuple[Any, int]) -> Any:
+def _derivative(e: Expression, *counts: tuple[Coordinate, int]) -> Expression:
     counts = tuple((c, n) for c, n in counts if n)
     return sp.Derivative(e, *counts) if counts else e
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -13,10 +12,12 @@ from sympy.core.function import AppliedUndef, FunctionClass, UndefinedFunction
 
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression, Logical, Unknown
 from pibls.geometry import Domain
+from pibls.problem.arguments import ConditionValue
 from pibls.problem.forms.checks import is_scalar
 from pibls.problem.forms.data_functions import DataFunction, call_at_points
-from pibls.runtime.pickling import HoldsCallables
+from pibls.runtime.pickling import HoldsCallables, ImplementedFunction, callable_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Implementation(HoldsCallables):
     """
 
     function: PointFunction
-    coordinates: tuple[Any, ...]
+    coordinates: tuple[Coordinate, ...]
     breaks: tuple[tuple[int, float], ...] = ()
     """(argument, level) of each declared discontinuity."""
 
@@ -41,7 +42,7 @@ class Implementation(HoldsCallables):
         return hash((id(self.function), self.coordinates, self.breaks))
 
 
-def _has_no_value(application: Any, precision: int) -> None:
+def _has_no_value(application: Unknown, precision: int) -> None:
     """Replace SymPy's evaluation, which would take a function named gamma for the gamma function."""
 
 
@@ -49,7 +50,7 @@ class KnownFunction(UndefinedFunction):  # type: ignore[misc]
     """A SymPy function with an `Implementation`, which can be pickled."""
 
     @staticmethod
-    def of(name: str, implementation: Implementation) -> Any:
+    def of(name: str, implementation: Implementation) -> KnownFunction:
         """Return a function with this name and implementation."""
         return KnownFunction(name, implementation=implementation, _eval_evalf=_has_no_value)
 
@@ -58,8 +59,10 @@ copyreg.pickle(KnownFunction, lambda made: (KnownFunction.of, (made.name, made.i
 
 
 def known(
-    function: PointFunction, *coordinates: Any, breaks: Mapping[Any, Sequence[float]] | None = None
-) -> Any:
+    function: PointFunction,
+    *coordinates: Expression,
+    breaks: Mapping[Coordinate, Sequence[float]] | None = None,
+) -> Unknown:
     """Return k(x, y, …), a SymPy expression for a Python function of arrays.
 
     It can be used in equations and conditions. The function is called with one float array per coordinate, at
@@ -99,12 +102,14 @@ def known(
             got=", ".join(map(repr, coordinates)) or "none",
             remedy="Write known(function, x, y) with SymPy symbols.",
         )
-    name = getattr(function, "__name__", type(function).__name__)
+    name = callable_name(function)
     made = Implementation(function, coordinates, _read_breaks(breaks, coordinates))
     return KnownFunction.of(name if name.isidentifier() else "known", made)(*coordinates)
 
 
-def _read_breaks(breaks: Any, coordinates: tuple[Any, ...]) -> tuple[tuple[int, float], ...]:
+def _read_breaks(
+    breaks: Mapping[Coordinate, Sequence[float]] | None, coordinates: tuple[Coordinate, ...]
+) -> tuple[tuple[int, float], ...]:
     if breaks is None:
         return ()
     remedy = f"Write breaks={{{coordinates[-1]}: [0.5, 1.0]}}."
@@ -137,30 +142,30 @@ def _read_breaks(breaks: Any, coordinates: tuple[Any, ...]) -> tuple[tuple[int, 
     return tuple(sorted(found))
 
 
-def is_known(application: Any) -> bool:
+def is_known(application: Expression) -> bool:
     """Return whether an applied function has an implementation, of pibls or of SymPy."""
     if not isinstance(application, AppliedUndef):
         return False
     return _implementation(application) is not None or hasattr(application.func, "_imp_")
 
 
-def _implementation(application: Any) -> Implementation | None:
+def _implementation(application: Unknown) -> Implementation | None:
     """Return the implementation of an applied function of pibls."""
     return application.func.implementation if isinstance(application.func, KnownFunction) else None
 
 
-def is_shape_indicator(application: Any) -> bool:
+def is_shape_indicator(application: Unknown) -> bool:
     """Return whether it is the indicator function of a shape."""
-    return hasattr(application.func, "shape")
+    return isinstance(application.func, ImplementedFunction) and "shape" in application.func.attributes
 
 
-def indicator_shapes(e: Any) -> list[Any]:
+def indicator_shapes(e: Expression) -> list[Domain]:
     """Return the shapes of the indicator functions in an expression, in a fixed order."""
     terms = [t for t in e.atoms(AppliedUndef) if is_known(t) and is_shape_indicator(t)]
     return [t.func.shape for t in sorted(terms, key=sp.default_sort_key)]
 
 
-def is_same_indicator(a: Any, b: Any) -> bool:
+def is_same_indicator(a: Logical, b: Logical) -> bool:
     """Return whether two relations are the condition to be inside the same, or an equal, shape."""
     if a is b:
         return True
@@ -172,7 +177,7 @@ def is_same_indicator(a: Any, b: Any) -> bool:
     return one is other or (type(one) is type(other) and bool(one == other))
 
 
-def implementation(application: Any) -> PointFunction:
+def implementation(application: Unknown) -> PointFunction:
     """Return the Python function behind k(x, y)."""
     made = _implementation(application)
     function: PointFunction = application.func._imp_ if made is None else made.function
@@ -180,8 +185,8 @@ def implementation(application: Any) -> PointFunction:
 
 
 def with_function_values(
-    e: Any, place: Mapping[Any, float], coordinates: Sequence[Any], domain: Domain
-) -> Any:
+    e: Expression, place: Mapping[Coordinate, float], coordinates: Sequence[Coordinate], domain: Domain
+) -> Expression:
     """Return an expression at a point of the domain, with its Python functions evaluated there."""
     e = e.subs(place)
     values = {}
@@ -197,13 +202,13 @@ def with_function_values(
     return e.xreplace(values)
 
 
-def declared_breaks(application: Any) -> tuple[tuple[int, float], ...]:
+def declared_breaks(application: Unknown) -> tuple[tuple[int, float], ...]:
     """Return (argument, level) of the declared discontinuities of k(x, y)."""
     made = _implementation(application)
     return () if made is None else made.breaks
 
 
-def as_expression(value: Any, coordinates: tuple[Any, ...], argument: str) -> Any:
+def as_expression(value: ConditionValue, coordinates: tuple[Coordinate, ...], argument: str) -> Expression:
     """Return a number, expression or callable as one SymPy expression."""
     if isinstance(value, (FunctionClass, sp.Lambda)):
         raise ProblemError(

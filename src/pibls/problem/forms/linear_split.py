@@ -12,11 +12,11 @@ import random
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import sympy as sp
 
 from pibls.errors import ProblemError
+from pibls.expressions import Expression
 
 NONSMOOTH_FUNCTIONS = (
     sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.DiracDelta, sp.floor, sp.ceiling, sp.Mod,
@@ -32,16 +32,16 @@ _TEST_VALUES = (sp.Integer(0), sp.Rational(1, 3), sp.Rational(5, 7))
 class LinearSplit:
     """r = Σ a s + ρ, with {s: a}, {s: ∂ρ/∂s} for the symbols in ρ, and ρ."""
 
-    linear: dict[Any, Any]
-    partials: dict[Any, Any]
-    rest: Any
+    linear: dict[sp.Symbol, Expression]
+    partials: dict[sp.Symbol, Expression]
+    rest: Expression
 
 
 def _sorted_terms(
-    expression: Any, known: set[Any]
-) -> tuple[dict[Any, list[Any]], list[Any], list[tuple[Any, set[Any]]]]:
+    expression: Expression, known: set[sp.Symbol]
+) -> tuple[dict[sp.Symbol, list[Expression]], list[Expression], list[tuple[Expression, set[sp.Symbol]]]]:
     """Return the factors of the terms linear in one symbol, the terms without symbols, and the others."""
-    easy: dict[Any, list[Any]] = {}
+    easy: dict[sp.Symbol, list[Expression]] = {}
     free, hard = [], []
     for term in sp.Add.make_args(expression):
         inside = term.free_symbols & known
@@ -55,7 +55,7 @@ def _sorted_terms(
     return easy, free, hard
 
 
-def split_linear(expression: Any, derivatives: Collection[Any], name: str) -> LinearSplit:
+def split_linear(expression: Expression, derivatives: Collection[sp.Symbol], name: str) -> LinearSplit:
     """Return the linear part, the rest and its partials of an expression in the symbols of derivatives."""
     known = set(derivatives)
     easy, free, hard = _sorted_terms(expression, known)
@@ -79,7 +79,7 @@ def split_linear(expression: Any, derivatives: Collection[Any], name: str) -> Li
     )
 
 
-def _factor_of(term: Any, inside: set[Any]) -> Any:
+def _factor_of(term: Expression, inside: set[sp.Symbol]) -> Expression:
     """Return a if the term is a·s with the only symbol s in it, else None."""
     if len(inside) != 1:
         return None
@@ -94,7 +94,7 @@ def _factor_of(term: Any, inside: set[Any]) -> Any:
     return sp.Mul(*others)
 
 
-def _partial(term: Any, s: Any, name: str) -> Any:
+def _partial(term: Expression, s: sp.Symbol, name: str) -> Expression:
     partial = differentiate(term, s)
     if partial.has(sp.Derivative):
         function = sorted(partial.atoms(sp.Derivative), key=str)[0].expr.func
@@ -107,7 +107,7 @@ def _partial(term: Any, s: Any, name: str) -> Any:
     return partial
 
 
-def differentiate(e: Any, s: Any) -> Any:
+def differentiate(e: Expression, s: sp.Symbol) -> Expression:
     """Return ∂e/∂s without SymPy's queries of assumptions, which make its diff slow.
 
     The derivative of a power is k uᵏ⁻¹ and not k uᵏ/u, which is undefined at u = 0.
@@ -126,7 +126,7 @@ def differentiate(e: Any, s: Any) -> Any:
     return sp.diff(e, s)
 
 
-def _without(expression: Any, linear: dict[Any, Any]) -> Any:
+def _without(expression: Expression, linear: dict[sp.Symbol, Expression]) -> Expression:
     """Return ρ = r - Σ a J."""
     for place in _TEST_VALUES:
         moved = expression.xreplace(dict.fromkeys(linear, place))
@@ -135,16 +135,16 @@ def _without(expression: Any, linear: dict[Any, Any]) -> Any:
     return expression - sum(a * s for s, a in linear.items())
 
 
-def _kinked_symbols(expression: Any) -> set[Any]:
+def _kinked_symbols(expression: Expression) -> set[sp.Symbol]:
     """Return the symbols in which an expression may have kinks, so that a numerical test is inconclusive."""
-    out: set[Any] = set()
+    out: set[sp.Symbol] = set()
     for e in expression.atoms(*NONSMOOTH_FUNCTIONS, sp.Piecewise):
         arguments = [condition for _, condition in e.args] if isinstance(e, sp.Piecewise) else e.args
         out.update(*(a.free_symbols for a in arguments))
     return out
 
 
-def _without_derivatives(partial: Any, derivatives: set[Any]) -> Any:
+def _without_derivatives(partial: Expression, derivatives: set[sp.Symbol]) -> Expression:
     """Return the partial without symbols of derivatives if it does not depend on them, else None."""
     contained = partial.free_symbols & derivatives
     if not contained:
@@ -176,7 +176,7 @@ _VALUES = {
 }  # fmt: skip
 
 
-def _varies(expression: Any, contained: set[Any]) -> bool:
+def _varies(expression: Expression, contained: set[sp.Symbol]) -> bool:
     """Return whether an expression depends on these symbols at test values; False is inconclusive."""
     generator = random.Random(0)
     ordered = sorted(expression.free_symbols, key=str)
@@ -191,7 +191,7 @@ def _varies(expression: Any, contained: set[Any]) -> bool:
     return abs(a - b) > _SIGNIFICANT * max(size, other)
 
 
-def _value_and_size(e: Any, seen: dict[Any, tuple[complex, float]]) -> tuple[complex, float]:
+def _value_and_size(e: Expression, seen: dict[Expression, tuple[complex, float]]) -> tuple[complex, float]:
     """Return the value of an expression and its size without cancellation between its terms."""
     if e in seen:
         return seen[e]
@@ -213,7 +213,7 @@ def _value_and_size(e: Any, seen: dict[Any, tuple[complex, float]]) -> tuple[com
     return found
 
 
-def _vanishes(expression: Any) -> bool:
+def _vanishes(expression: Expression) -> bool:
     """Return whether a smooth expression is zero relative to its terms at four test points, with 30 digits.
 
     SymPy's simplify would prove it, but may take minutes for an ordinary source term.
@@ -237,7 +237,7 @@ def _vanishes(expression: Any) -> bool:
     return True
 
 
-def _size(expression: Any, values: dict[Any, Any]) -> Any:
+def _size(expression: Expression, values: dict[sp.Symbol, complex]) -> Expression:
     """Return the size of an expression without cancellation between its terms."""
     if expression.is_Add:
         return sum(_size(e, values) for e in expression.args)

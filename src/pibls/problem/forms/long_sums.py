@@ -7,44 +7,45 @@ terms a(k) sin(kπx) cos(ky), `doit` took half of the time for the construction 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import sympy as sp
+
+from pibls.expressions import Expression
 
 _ENTIRE = (sp.sin, sp.cos, sp.exp, sp.sinh, sp.cosh)
 """Functions that SymPy simplifies by the form of the argument only, not by assumptions about it."""
 _PLAIN = (sp.Add, sp.Mul, sp.Pow, sp.Symbol, sp.Number, sp.NumberSymbol, *_ENTIRE)
 
 
-def evaluate_terms(expression: Any) -> Any:
+def evaluate_terms(expression: Expression) -> Expression:
     """Apply `doit` to the terms that may have unevaluated parts; integrals stay."""
     plain, others = _parted(expression)
     done = others.doit(integrals=False, deep=True)
     return done if not plain else sp.Add(done, *plain)
 
 
-def rename_symbols(expression: Any, table: Mapping[Any, Any]) -> Any:
+def rename_symbols(expression: Expression, table: Mapping[Expression, Expression]) -> Expression:
     """Replace symbols by other symbols, without simplifying elementary functions again."""
     plain, others = _parted(expression)
     done = others.xreplace(dict(table))
     if not plain:
         return done
-    known: dict[Any, Any] = dict(table)
+    known: dict[Expression, Expression] = dict(table)
     return sp.Add(done, *(_rebuilt(term, known) for term in plain))
 
 
-def _parted(expression: Any) -> tuple[list[Any], Any]:
+def _parted(expression: Expression) -> tuple[list[Expression], Expression]:
     """Return the terms that contain elementary functions only, and the sum of the others."""
     if not isinstance(expression, sp.Add):
         return [], expression
-    plain: list[Any] = []
-    others: list[Any] = []
+    plain: list[Expression] = []
+    others: list[Expression] = []
     for term in expression.args:
         (plain if all(isinstance(n, _PLAIN) for n in sp.preorder_traversal(term)) else others).append(term)
     return (plain, sp.Add(*others)) if others else (plain, sp.Integer(0))
 
 
-def _rebuilt(node: Any, known: dict[Any, Any]) -> Any:
+def _rebuilt(node: Expression, known: dict[Expression, Expression]) -> Expression:
     found = known.get(node)
     if found is None:
         arguments = [_rebuilt(a, known) for a in node.args]

@@ -3,12 +3,12 @@ r"""Detection of separable data b(x; k) = Σⱼ fⱼ(k) gⱼ(x), from their form
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.expressions import Expression
 from pibls.problem.problem import Problem
 
 
@@ -18,7 +18,7 @@ def separable_factors(problems: Sequence[Problem]) -> Array | None:
     The data are not sampled, since a narrow pulse between sample points would be missed.
     """
     first = problems[0]
-    factors: set[Any] = set()
+    factors: set[Expression] = set()
     for statement in first.statements:
         form = statement.form
         if form.nonlinear or form.deltas or form.fluxes:
@@ -29,10 +29,15 @@ def separable_factors(problems: Sequence[Problem]) -> Array | None:
                 return None
             if term != 0:
                 factors.add(factor)
-    symbols = first.statements[0].form.variables.parameters
+    out = _values_of(factors, problems)
+    return out if out.any() and np.isfinite(out).all() else None
+
+
+def _values_of(factors: set[Expression], problems: Sequence[Problem]) -> Array:
+    """Return the factors, sorted by their text, at the parameters of each problem, (factors, problems)."""
+    symbols = problems[0].statements[0].form.variables.parameters
     values = [list(p.parameters.values()) for p in problems]
     found = [
         sp.lambdify(symbols, f, "numpy")(*np.array(values, dtype=float).T) for f in sorted(factors, key=str)
     ]
-    out = np.array([np.broadcast_to(f, len(problems)) for f in found], dtype=float)
-    return out if out.any() and np.isfinite(out).all() else None
+    return np.array([np.broadcast_to(f, len(problems)) for f in found], dtype=float)

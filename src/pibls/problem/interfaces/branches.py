@@ -7,14 +7,14 @@ The result is smooth and can be continued across the interface.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import sympy as sp
 from sympy.core.relational import Relational
 
+from pibls.expressions import Expression, Logical
 from pibls.problem.interfaces.switches import SWITCHING_FUNCTIONS
 
-Value = Callable[[Any], float | None]
+Value = Callable[[Expression], float | None]
 """Returns the value of an expression at the point; None if it depends on more than the coordinates."""
 
 _TRUE: dict[str, Callable[[float], bool]] = {
@@ -23,7 +23,7 @@ _TRUE: dict[str, Callable[[float], bool]] = {
 }  # fmt: skip
 
 
-def branch_at(e: Any, value: Value) -> Any:
+def branch_at(e: Expression, value: Value) -> Expression:
     """Return the expression with the branches that apply around a point, which is on no interface."""
     if not isinstance(e, sp.Basic) or not e.has(*SWITCHING_FUNCTIONS):
         return e
@@ -41,7 +41,7 @@ def branch_at(e: Any, value: Value) -> Any:
     return e.func(*(branch_at(a, value) for a in e.args))
 
 
-def _signed_branch(e: Any, is_positive: bool, value: Value) -> Any:
+def _signed_branch(e: Expression, is_positive: bool, value: Value) -> Expression:
     """Return the branch of abs, sign or Heaviside of a positive or negative argument."""
     if isinstance(e, sp.Heaviside):
         return sp.Integer(1 if is_positive else 0)
@@ -51,11 +51,11 @@ def _signed_branch(e: Any, is_positive: bool, value: Value) -> Any:
     return inner if is_positive else -inner
 
 
-def _first(pair: tuple[Any, Any]) -> Any:
+def _first(pair: tuple[Expression, Logical]) -> Expression:
     return pair[0]
 
 
-def _branch(e: Any, value: Value) -> Any:
+def _branch(e: Expression, value: Value) -> Expression:
     branches = []
     for inner, condition in e.args:
         known = _decided(condition, value)
@@ -69,7 +69,7 @@ def _branch(e: Any, value: Value) -> Any:
     return sp.Piecewise(*branches) if branches else sp.nan
 
 
-def _decided(condition: Any, value: Value) -> bool | None:
+def _decided(condition: Logical, value: Value) -> bool | None:
     if condition in (sp.true, sp.false):
         return bool(condition)
     if isinstance(condition, Relational):

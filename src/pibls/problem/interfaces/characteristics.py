@@ -17,6 +17,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.expressions import Expression
 from pibls.geometry import faces_of, space_of, time_of
 from pibls.geometry.protocol import is_box
 from pibls.geometry.subdomains.tiling import Point, Tiling
@@ -50,7 +51,7 @@ class PrincipalSymbol:
     terms: tuple[tuple[int, PartialDerivative, float], ...]
     """(equation, highest derivative, coefficient) of each term."""
 
-    def at(self, xi: Any, tau: Any) -> Any:
+    def at(self, xi: Expression, tau: Expression) -> sp.Matrix:
         """Return P, one row for each equation."""
         n = len(self.orders)
         rows = [[sp.Integer(0)] * n for _ in range(n)]

@@ -13,6 +13,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression, Parameter
 from pibls.geometry.faces.face import bisect
 from pibls.problem.forms.compiled_expressions import compile_expressions
 from pibls.problem.forms.form import DeltaSource, Form, InternalSymbols, SymbolTable
@@ -44,7 +45,7 @@ class Plane:
 class CurvedInterface:
     """The surface g = 0, not a coordinate plane; g in the symbols of the user."""
 
-    expression: Any
+    expression: Expression
     coefficient_jumps: bool
 
 
@@ -107,13 +108,13 @@ class SwitchContext:
     def variables(self) -> InternalSymbols:
         return self.symbols.variables
 
-    def with_parameters(self, e: Any) -> Any:
+    def with_parameters(self, e: Expression) -> Expression:
         """Return an expression with the values of the parameters substituted."""
         return e.xreplace(
             dict(zip(self.variables.parameters, map(_exact, self.parameter_values), strict=True))
         )
 
-    def in_user_symbols(self, e: Any) -> Any:
+    def in_user_symbols(self, e: Expression) -> Expression:
         """Return an expression in the symbols of the user."""
         ours, theirs = self.symbols.coordinates, self.symbols.parameters
         v = self.variables
@@ -170,7 +171,9 @@ def _declared_planes(form: Form, context: SwitchContext) -> Iterator[tuple[int, 
             yield axis, level
 
 
-def refuse_unsupported_sources(breaks: Discontinuities, coordinates: Sequence[Any], box: Array) -> None:
+def refuse_unsupported_sources(
+    breaks: Discontinuities, coordinates: Sequence[Coordinate], box: Array
+) -> None:
     """Raise a ProblemError for delta sources that are not supported or not defined."""
     for axis, level in (plane for s in breaks.sources for plane in s.planes):
         if level in box[axis]:
@@ -192,7 +195,7 @@ def refuse_unsupported_sources(breaks: Discontinuities, coordinates: Sequence[An
         )
 
 
-def _exact(value: float) -> Any:
+def _exact(value: float) -> Expression:
     import sympy as sp
 
     return sp.Float(value, 17)
@@ -210,7 +213,7 @@ def _located(delta: DeltaSource, context: SwitchContext) -> LocatedSource:
     )
 
 
-def switch_levels(g: Any, at_integers: bool, axis: int, context: SwitchContext) -> list[float]:
+def switch_levels(g: Expression, at_integers: bool, axis: int, context: SwitchContext) -> list[float]:
     """Return the zeros of a function of one coordinate inside the box, or the points with integer values.
 
     If there are more than ``_MAX_PLANES``, only some are returned, but more than that number.
@@ -335,13 +338,17 @@ def points_on_both_sides(switch: Switch, context: SwitchContext) -> tuple[Array,
     return bisect(lambda c: ~side(c)[:, None], a, b, 44)
 
 
-def coefficient_expressions(form: Form) -> list[Any]:
+def coefficient_expressions(form: Form) -> list[Expression]:
     """Return ρ and all ∂r/∂J of a form."""
     return [form.rest, *(a for _, a in form.linearization)]
 
 
 def has_jump(
-    expressions: Sequence[Any], sides: tuple[Array, Array], context: SwitchContext, *, bounded: bool = False
+    expressions: Sequence[Expression],
+    sides: tuple[Array, Array],
+    context: SwitchContext,
+    *,
+    bounded: bool = False,
 ) -> bool:
     """Return whether one of the expressions jumps between the two sides.
 
@@ -350,7 +357,7 @@ def has_jump(
     """
     coordinates = context.variables.coordinates
     fixed = [context.with_parameters(e) for e in expressions]
-    others: Mapping[Any, float] = {
+    others: Mapping[Parameter, float] = {
         s: 0.3 + 0.1 * i
         for i, s in enumerate(
             sorted(set().union(*(e.free_symbols for e in fixed)) - set(coordinates), key=str)

@@ -7,15 +7,15 @@ derivative of the solution jumps along the characteristics that start there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.expressions import Expression
 from pibls.problem.forms.compiled_expressions import compile_expressions
 from pibls.problem.forms.form import Form, PartialDerivative
 from pibls.problem.interfaces.branches import branch_at
@@ -26,7 +26,7 @@ _COMPATIBILITY_TOLERANCE = 1e-9  # relative to the terms
 _OFFSET = 1e-6  # of the domain: distance from a corner at which branches are determined
 _SIZE_SAMPLES = 7  # points at which the size of a term is determined
 
-Rates = Mapping[tuple[int, int], Any]
+Rates = Mapping[tuple[int, int], Expression]
 """{(unknown, j): ∂_t^j of it at the initial time}"""
 
 
@@ -79,7 +79,7 @@ class InitialCompatibility:
         return before != after
 
     @cached_property
-    def _inverse_leading_matrix(self) -> Any:
+    def _inverse_leading_matrix(self) -> sp.Matrix:
         """Inverse of the matrix of coefficients of the highest time derivatives."""
         out = sp.zeros(len(self.orders))
         for i, form in enumerate(self.equations):
@@ -88,7 +88,7 @@ class InitialCompatibility:
                     out[i, derivative.unknown] += self.context.with_parameters(a)
         return out.inv()
 
-    def _rates(self, x: float, most: int) -> dict[tuple[int, int], Any]:
+    def _rates(self, x: float, most: int) -> dict[tuple[int, int], Expression]:
         """Return the initial time derivatives near an end, as functions of x."""
         rates = {key: self._branch(value, x) for key, value in self.given.items()}
         equations = [
@@ -102,7 +102,7 @@ class InitialCompatibility:
                 rates[k, self.orders[k] + m] = sp.expand(value)
         return rates
 
-    def _rate(self, derivative: PartialDerivative | None, a: Any, rates: Rates, m: int) -> Any:
+    def _rate(self, derivative: PartialDerivative | None, a: Expression, rates: Rates, m: int) -> Expression:
         """Return ∂_t^m (a ∂^α u) at the initial time; terms with unknown time derivatives are omitted."""
         X, t = self.context.variables.coordinates
         at = {t: sp.Float(float(self.context.box[1, 0]), 17)}
@@ -118,7 +118,7 @@ class InitialCompatibility:
             sp.Integer(0),
         )
 
-    def _values(self, e: Any, x: float) -> Array:
+    def _values(self, e: Expression, x: float) -> Array:
         """Return an expression at the initial time, at an end and at sample points."""
         low, high = self.context.box[0].tolist()
         at = np.concatenate([[x], np.linspace(low, high, _SIZE_SAMPLES)])
@@ -128,16 +128,16 @@ class InitialCompatibility:
             )[0]
         return np.asarray(np.broadcast_to(found, at.shape), dtype=float)
 
-    def _branch(self, e: Any, x: float) -> Any:
+    def _branch(self, e: Expression, x: float) -> Expression:
         """Return an expression with the branches that apply near an end at the initial time."""
         (low, high), (start, stop) = self.context.box.tolist()
         inside = np.array([x + _OFFSET * (0.5 * (low + high) - x), start + _OFFSET * (stop - start)])
         return branch_at(self.context.with_parameters(e), self._value(inside))
 
-    def _value(self, point: Array) -> Any:
+    def _value(self, point: Array) -> Callable[[Expression], float | None]:
         symbols = self.context.variables.coordinates
 
-        def value(inner: Any) -> float | None:
+        def value(inner: Expression) -> float | None:
             fixed = self.context.with_parameters(inner)
             if not fixed.free_symbols <= set(symbols):
                 return None
@@ -147,7 +147,7 @@ class InitialCompatibility:
         return value
 
 
-def _terms(form: Form) -> list[tuple[PartialDerivative | None, Any]]:
+def _terms(form: Form) -> list[tuple[PartialDerivative | None, Expression]]:
     """Return the terms (derivative, coefficient) of a linear statement; None for the given term."""
     return [*form.linear, (None, form.rest)]
 

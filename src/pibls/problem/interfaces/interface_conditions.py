@@ -22,6 +22,7 @@ from typing import Any
 import sympy as sp
 
 from pibls.errors import ProblemError
+from pibls.expressions import Expression
 from pibls.problem.forms.data_functions import DataFunction
 from pibls.problem.forms.form import Form, InternalSymbols, PartialDerivative
 
@@ -35,7 +36,7 @@ def interface_conditions(
     order = highest_orders(forms, unknowns)
     out, smooth = [], {k: most - 1 for k, most in enumerate(order)}
     for i, form in enumerate(forms):
-        parts: list[tuple[Any, int, Form]] = []
+        parts: list[tuple[Expression, int, Form]] = []
         axes = [f.axis for f in form.fluxes]
         if len(set(axes)) != len(axes):
             raise ProblemError(
@@ -113,9 +114,10 @@ def _normal_derivatives(
 
 
 def _reduced_order_terms(
-    form: Form, sign: Any, side: int, order: Sequence[int], axes: Sequence[int], normals: Sequence[Any],
+    form: Form, sign: Expression, side: int, order: Sequence[int], axes: Sequence[int],
+    normals: Sequence[Expression],
     smooth: dict[int, int],
-) -> list[tuple[Any, int, Form]]:  # fmt: skip
+) -> list[tuple[Expression, int, Form]]:  # fmt: skip
     """Return n_c a ∂^(α - e_c) u for the highest derivatives that are not along an axis with a flux."""
     out = []
     for derivative, a in form.linear:
@@ -135,12 +137,12 @@ def _reduced_order_terms(
 
 
 def _sum(
-    name: str, parts: Sequence[tuple[Any, int, Form]], pair: tuple[int, int], unknowns: int, like: Form
+    name: str, parts: Sequence[tuple[Expression, int, Form]], pair: tuple[int, int], unknowns: int, like: Form
 ) -> Form:
     """Return Σ factor · form, each form in the unknowns of its side."""
-    linear: dict[PartialDerivative, Any] = {}
+    linear: dict[PartialDerivative, Expression] = {}
     nonlinear, partials, data = [], [], []
-    rest: Any = sp.Integer(0)
+    rest: Expression = sp.Integer(0)
     for number, (factor, side, form) in enumerate(parts):
         names = {s: sp.Symbol(f"pibls_i{number}_{n}", real=True) for n, (_, s) in enumerate(form.nonlinear)}
         for n, data_function in enumerate(form.data):
@@ -167,7 +169,9 @@ def _sum(
     return Form(name, like.variables, kept, tuple(nonlinear), rest, tuple(data), tuple(partials))
 
 
-def normal_derivative(j: int, d: int, normals: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
+def normal_derivative(
+    j: int, d: int, normals: Sequence[Expression]
+) -> list[tuple[tuple[int, ...], Expression]]:
     """Return (β, j!/β! n^β) of the terms of ∂ₙʲ = Σ j!/β! n^β ∂^β."""
     out = []
     for beta in product(range(j + 1), repeat=d):

@@ -7,9 +7,9 @@ not imply that k u' is continuous. In k u' with u of first order, u is continuou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pibls.errors import ProblemError
+from pibls.expressions import Expression
 from pibls.problem.forms.form import Form, PartialDerivative
 from pibls.problem.interfaces.discontinuities import (
     SwitchContext,
@@ -49,7 +49,7 @@ def check_jumps(forms: Sequence[Form], context: SwitchContext) -> None:
 
 def _check_switch(
     switch: Switch,
-    terms: Sequence[tuple[PartialDerivative, Any]],
+    terms: Sequence[tuple[PartialDerivative, Expression]],
     name: str,
     total: Mapping[int, int],
     context: SwitchContext,

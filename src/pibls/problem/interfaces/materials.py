@@ -14,11 +14,13 @@ import numpy as np
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import Array, Indices
+from pibls.expressions import Expression
 from pibls.geometry import Domain, Face, box_of, faces_of
 from pibls.geometry.faces.extruded_face import ExtrudedFace
 from pibls.geometry.faces.level_set import LevelSet
 from pibls.problem.forms.compiled_expressions import compile_expressions
 from pibls.problem.forms.form import Form
+from pibls.problem.forms.known import is_shape_indicator
 from pibls.problem.interfaces.branches import Value, branch_at
 from pibls.problem.interfaces.discontinuities import SwitchContext
 from pibls.problem.interfaces.switches import SWITCHING_FUNCTIONS, Switch
@@ -90,7 +92,7 @@ class Materials:
             for f in _faces(smooth, self._context, self._ground)
         ]
 
-    def _smooth(self, g: Any) -> list[Any]:
+    def _smooth(self, g: Expression) -> list[Expression]:
         """Return the branches of a switching function, several if it is nonsmooth like Max(1, sign(x))."""
         if not g.has(*SWITCHING_FUNCTIONS):
             return [g]
@@ -100,7 +102,7 @@ class Materials:
     def _value(self, x: Array) -> Value:
         point = dict(zip(self._coordinates, x.tolist(), strict=True))
 
-        def value(e: Any) -> float | None:
+        def value(e: Expression) -> float | None:
             fixed = self._context.with_parameters(e)
             if not fixed.free_symbols <= point.keys():
                 return None
@@ -111,7 +113,7 @@ class Materials:
         return value
 
 
-def _all_expressions(form: Form) -> list[Any]:
+def _all_expressions(form: Form) -> list[Expression]:
     inner = [e for f in form.fluxes for e in _all_expressions(f.form)]
     return [form.rest, *(a for _, a in form.linear), *form.partials, *inner]
 
@@ -126,11 +128,13 @@ def _with_branches(form: Form, value: Value) -> Form:
     )
 
 
-def _distinct_functions(switches: Sequence[Switch], context: SwitchContext, ground: Domain) -> list[Any]:
+def _distinct_functions(
+    switches: Sequence[Switch], context: SwitchContext, ground: Domain
+) -> list[Expression]:
     """Return the distinct switching functions; multiples of each other count once."""
     X = np.asarray(ground.interior(512, np.random.default_rng(0)), dtype=float)
     d = X.shape[1]
-    out: list[tuple[Any, Array]] = []
+    out: list[tuple[Expression, Array]] = []
     for switch in switches:
         g = context.with_parameters(switch.expression)
         with np.errstate(all="ignore"):
@@ -149,13 +153,13 @@ def _are_proportional(a: Array, b: Array) -> bool:
     return bool(len(ratio) and ratio.max() - ratio.min() <= _PROPORTIONAL_TOLERANCE * np.abs(ratio).max())
 
 
-def _faces(g: Any, context: SwitchContext, ground: Domain) -> tuple[Face, ...]:
+def _faces(g: Expression, context: SwitchContext, ground: Domain) -> tuple[Face, ...]:
     """Return the faces of {g = 0} in the bounding box: the boundary of a shape, or a level set."""
     check_deadline(__name__)
     d = len(ground.coordinates)
     coordinates = context.variables.coordinates[:d]
     for f in g.atoms(AppliedUndef):
-        shape = getattr(f.func, "shape", None)
+        shape = f.func.shape if is_shape_indicator(f) else None
         if shape is not None and f.args == coordinates:
             return faces_of(shape)
         if shape is not None and f.args == coordinates[:-1]:

@@ -8,15 +8,15 @@ windows end there, as at a switch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from pibls.arrays import Array
-from pibls.problem.forms.compiled_expressions import compile_expressions
+from pibls.arrays import Array, Mask
+from pibls.expressions import Coordinate, Expression, Logical, Parameter
+from pibls.problem.forms.compiled_expressions import Program, compile_expressions
 from pibls.problem.forms.form import Form
 from pibls.problem.interfaces.discontinuities import (
     Discontinuities,
@@ -40,27 +40,27 @@ _SMALL_BASE = 1e-2  # of its size: the base of a power with a narrow pole or pea
 _DISTANCES = 2.0 ** np.arange(-40, 0)  # of the box: from a level, where functions are evaluated
 
 
-def _steep(e: Any, *others: Any) -> Iterator[Any]:
+def _steep(e: sp.Basic, *others: type[sp.Basic]) -> Iterator[Expression]:
     """Yield the functions in an expression that may be steep, and powers that may be singular."""
     for f in sp.preorder_traversal(e):
         if isinstance(f, (*_STEEP, *others)) or (isinstance(f, sp.Pow) and _may_be_infinite(f)):
             yield f
 
 
-def _may_be_infinite(power: Any) -> bool:
+def _may_be_infinite(power: Expression) -> bool:
     return not (power.exp.free_symbols or (power.exp.is_integer and power.exp.is_positive))
 
 
 def inner_functions(
-    expressions: Iterable[Any], coordinates: Collection[Any], parameters: Collection[Any]
-) -> tuple[Any, ...]:
+    expressions: Iterable[Expression], coordinates: Collection[Coordinate], parameters: Collection[Parameter]
+) -> tuple[Expression, ...]:
     """Return the inner functions g, for the scan for validation points; only those of the coordinates alone.
 
     They are the arguments of steep and oscillating functions, log|g| for a power of g, and for `Piecewise`
     the margins of its conditions.
     """
     own, allowed = set(coordinates), {*coordinates, *parameters}
-    found: dict[Any, None] = {}
+    found: dict[Expression, None] = {}
     for e in (e for e in expressions if e.free_symbols & own):
         for f in _steep(e, *_SLOW, sp.Piecewise):
             if isinstance(f, sp.Piecewise):
@@ -75,7 +75,7 @@ def inner_functions(
     return tuple(found)
 
 
-def _condition_margin(condition: Any) -> Any:
+def _condition_margin(condition: Logical) -> Expression:
     """Return a function that is positive where the condition of a `Piecewise` branch holds, else negative.
 
     For a > b it is a - b, for "and" and "or" the minimum and maximum. None for equalities.
@@ -94,7 +94,7 @@ class NarrowCandidates:
     """Inner functions of steep functions and poles of one coordinate, for all values of the parameters."""
 
     poles: tuple[bool, ...]
-    inner: Callable[..., Any]
+    inner: Program
 
     @classmethod
     def of(cls, forms: Sequence[Form], context: SwitchContext) -> NarrowCandidates:
@@ -146,15 +146,15 @@ def narrow_planes(form: Form, context: SwitchContext) -> Discontinuities:
     )
 
 
-def _form_expressions(form: Form) -> list[Any]:
+def _form_expressions(form: Form) -> list[Expression]:
     return [e for part in (form, *(f.form for f in form.fluxes)) for e in coefficient_expressions(part)]
 
 
 def _steep_functions_of(
-    expressions: Iterable[Any], x: Any, parameters: Collection[Any] = ()
-) -> dict[Any, None]:
+    expressions: Iterable[Expression], x: Coordinate, parameters: Collection[Parameter] = ()
+) -> dict[Expression, None]:
     """Return the steep functions of x only; exp(a + b) is a product of which each factor may be narrow."""
-    found: dict[Any, None] = {}
+    found: dict[Expression, None] = {}
     for f in (f for e in expressions for f in _steep(e)):
         g = f.args[0]
         if isinstance(f, sp.exp) and len(g.free_symbols) > 1:
@@ -164,18 +164,19 @@ def _steep_functions_of(
     return found
 
 
-def _has_large_range(g: Any, x: Any, low: float, high: float) -> bool:
+def _has_large_range(g: Expression, x: Coordinate, low: float, high: float) -> bool:
     with np.errstate(all="ignore"):
         values = compile_expressions([x], [g])(np.linspace(low, high, 9))[0]
     return not _has_small_range(np.atleast_1d(values))
 
 
-def _has_small_range(values: Array) -> Any:
+def _has_small_range(values: Array) -> Mask:
     """Return whether the range of an inner function is too small for a feature narrower than NARROW_WIDTH."""
-    return np.ptp(values, axis=-1) < _SIGNIFICANT_CHANGE / (4.0 * NARROW_WIDTH)
+    is_small: Mask = np.ptp(values, axis=-1) < _SIGNIFICANT_CHANGE / (4.0 * NARROW_WIDTH)
+    return is_small
 
 
-def _feature_levels(functions: Callable[..., Any], level: float, low: float, high: float) -> list[float]:
+def _feature_levels(functions: Program, level: float, low: float, high: float) -> list[float]:
     """Return the level and the ends of a narrow feature around it; nothing if there is none."""
     found: list[float] = []
     sides = [np.clip(level + sign * _DISTANCES * (high - low), low, high) for sign in (-1.0, 1.0)]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import sympy as sp
 from sympy.core.relational import Relational
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression
 
 _AT_ZERO = (sp.Abs, sp.sign, sp.Heaviside)
 _AT_INTEGERS = (sp.floor, sp.ceiling, sp.frac)
@@ -30,14 +30,14 @@ SWITCHING_FUNCTIONS = (*_AT_ZERO, *_AT_INTEGERS, *_EXTREME, sp.Mod, sp.Piecewise
 class Switch:
     """A switching function in the internal symbols: the branch changes at its zeros, or at integer values."""
 
-    expression: Any
+    expression: Expression
     at_integers: bool = False
     is_singular: bool = False
     """Whether an inner expression is singular there, which may cause a jump, as in atan(1/x)."""
 
 
 def find_switches(
-    expression: Any, coordinates: Collection[Any], derivatives: Collection[Any]
+    expression: Expression, coordinates: Collection[Coordinate], derivatives: Collection[sp.Symbol]
 ) -> tuple[Switch, ...]:
     """Return the switching functions of an expression that depend on the coordinates only."""
     found: dict[Switch, None] = {}
@@ -56,7 +56,7 @@ def find_switches(
     return tuple(s for s in found if s.expression.free_symbols & set(coordinates))
 
 
-def _switches(term: Any) -> list[Switch]:
+def _switches(term: Expression) -> list[Switch]:
     if isinstance(term, sp.Piecewise):
         conditions = [c for _, c in term.args if c not in (sp.true, sp.false)]
         return [
@@ -79,9 +79,9 @@ def _factors(switch: Switch) -> list[Switch]:
     return [replace(switch, expression=f) for f in switch.expression.args]
 
 
-def singular_arguments(expression: Any) -> list[Any]:
+def singular_arguments(expression: Expression) -> list[Expression]:
     """Return the functions whose zeros are poles or branch points: g for 1/g, cos(g) for tan(g)."""
-    zeros: dict[Any, None] = {}
+    zeros: dict[Expression, None] = {}
     for term in sorted(expression.atoms(sp.Pow, *_POLES, *_BRANCH_POINTS), key=sp.default_sort_key):
         if isinstance(term, sp.Pow):
             if term.exp.is_negative:
@@ -91,12 +91,12 @@ def singular_arguments(expression: Any) -> list[Any]:
     return list(zeros)
 
 
-Planes = tuple[tuple[int, Any], ...]
+Planes = tuple[tuple[int, Expression], ...]
 
 
 def delta_sources(
-    expression: Any, coordinates: tuple[Any, ...], called: tuple[Any, ...], name: str
-) -> tuple[Any, dict[Planes, Any]]:
+    expression: Expression, coordinates: tuple[Coordinate, ...], called: tuple[Expression, ...], name: str
+) -> tuple[Expression, dict[Planes, Expression]]:
     """Return r without its delta sources, and their strengths by the planes on which they lie.
 
     δ(c (x - a)) = δ(x - a) / |c|. Messages use the symbols ``called`` for the coordinates.
@@ -104,11 +104,11 @@ def delta_sources(
     if not expression.has(sp.DiracDelta):
         return expression, {}
 
-    def in_user_symbols(e: Any) -> Any:
+    def in_user_symbols(e: Expression) -> Expression:
         return e.xreplace(dict(zip(coordinates, called, strict=True)))
 
-    smooth: list[Any] = []
-    found: dict[Planes, Any] = {}
+    smooth: list[Expression] = []
+    found: dict[Planes, Expression] = {}
     for term in sp.Add.make_args(sp.expand_mul(expression)):
         deltas = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.DiracDelta)]
         strength = sp.Mul(*(f for f in sp.Mul.make_args(term) if f not in deltas))
@@ -139,7 +139,9 @@ def delta_sources(
     return sp.Add(*smooth), found
 
 
-def _plane(delta: Any, coordinates: tuple[Any, ...], name: str) -> tuple[int, Any, Any]:
+def _plane(
+    delta: Expression, coordinates: tuple[Coordinate, ...], name: str
+) -> tuple[int, Expression, Expression]:
     g = delta.args[0]
     axes = [i for i, c in enumerate(coordinates) if c in g.free_symbols]
     slope = sp.diff(g, coordinates[axes[0]]) if len(axes) == 1 else sp.nan

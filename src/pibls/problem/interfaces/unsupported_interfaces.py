@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import sympy as sp
 
 from pibls.errors import ProblemError
+from pibls.expressions import Parameter
 from pibls.geometry import time_of
 from pibls.problem.interfaces.decomposition import SubdomainDecomposition, subdomain_decomposition
 from pibls.problem.interfaces.discontinuities import switch_axes
@@ -54,7 +54,7 @@ def _refuse_combinations(problem: Problem, found: SubdomainDecomposition) -> Non
                 )
 
 
-def refuse_moving_interfaces(problem: Problem, symbols: Sequence[Any], argument: str) -> None:
+def refuse_moving_interfaces(problem: Problem, symbols: Sequence[Parameter], argument: str) -> None:
     """Raise a ProblemError if a parameter moves an interface."""
     for equation in problem.equations:
         residual = equation.lhs - equation.rhs if isinstance(equation, sp.Equality) else sp.sympify(equation)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
+from pibls.expressions import Coordinate
 from pibls.geometry import Boundary, Domain, Face, faces_of, time_of
 from pibls.problem.regions.boundary_sampling import PROBES, sample_boundary
 from pibls.problem.regions.points import Points, PointSet, missing_points_error
@@ -82,7 +82,7 @@ class BoundaryPart(Region):
     def without(self, taken: tuple[Region, ...]) -> BoundaryPart:
         return replace(self, taken=taken)
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         if self.relation is not None:
             return f"on the boundary where {pen.relation(self.relation.expression)}"
         if self.owners is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
 from pibls.basis.cube_points import CLOSED_RULES
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate
 from pibls.geometry import Domain, Face, box_of
 from pibls.geometry.faces.face import join_boundaries
 from pibls.problem.regions.points import Points, PointSet
@@ -76,5 +76,5 @@ class InnerSurface(Region):
     def allows_time_stepping(self, domain: Domain) -> bool:
         return False
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return f"inside, where {pen.relation(self.relation.expression)}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 
 from pibls.arrays import Array, Rng
 from pibls.basis.cube_points import CLOSED_RULES
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate
 from pibls.geometry import Domain, box_of, faces_of, space_of, time_of
 from pibls.geometry.integrals.cell_domain import CellDomain, boundary_faces, faces_near, representative_point
 from pibls.geometry.integrals.gauss import QuadratureRule
@@ -51,7 +52,7 @@ class IntegrationDomain(Protocol):
     def rule(self, space: Domain, n: int) -> QuadratureRule:
         """Return the quadrature rule in the space domain, about n points along each side of its box."""
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         """Return a description such as "over the domain"."""
 
 
@@ -59,7 +60,7 @@ class IntegrationDomain(Protocol):
 class ShapeInterior:
     """The part of the domain inside a shape; None for the whole domain."""
 
-    shape: Any = field(hash=False)
+    shape: Domain | None = field(hash=False)
     has_normal = False
 
     @property
@@ -80,7 +81,7 @@ class ShapeInterior:
             remedy="Check its position and size.",
         )
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return "over the domain" if self.shape is None else f"over {pen.shape(self.shape)}"
 
 
@@ -111,9 +112,10 @@ class SurfacePart:
             return slice_rule(space, *plane, n, region.holds)
         rims, keep = faces_near(space, region.faces)
         own = region.relation
+        assert own is not None
         return face_rule(rims, n, box_of(space), lambda found: keep(found.points) & own(found.points))
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return self.region.describe(coordinates, pen)
 
 
@@ -131,7 +133,7 @@ class ConstantTerm:
         X = representative_point(space)
         return QuadratureRule.interior(X, np.ones(len(X)))
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return ""
 
 
@@ -211,7 +213,7 @@ class IntegralRegion(Region):
     def allows_time_stepping(self, domain: Domain) -> bool:
         return False
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return self.integration_domain.describe(coordinates, pen)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Rng
 from pibls.basis.cube_points import CLOSED_RULES
+from pibls.expressions import Coordinate
 from pibls.geometry import Domain, Face
 from pibls.geometry.faces.face import join_boundaries
 from pibls.problem.regions.points import TENSOR_RULES, Points, PointSet
@@ -49,7 +49,7 @@ class Interface(Region):
     def allows_time_stepping(self, domain: Domain) -> bool:
         return True
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return "across the interface"
 
 
@@ -61,8 +61,10 @@ class SubdomainRegion(Region):
     subdomains: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        for name in ("sites", "is_interior", "is_boundary", "is_integral"):
-            object.__setattr__(self, name, getattr(self.region, name))
+        region = self.region
+        copied = {"sites": region.sites, "is_interior": region.is_interior, "is_boundary": region.is_boundary}
+        for name, value in {**copied, "is_integral": region.is_integral}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def continues_condition(self) -> bool:
@@ -81,5 +83,5 @@ class SubdomainRegion(Region):
     def allows_time_stepping(self, domain: Domain) -> bool:
         return self.region.allows_time_stepping(domain)
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return self.region.describe(coordinates, pen)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Rng
 from pibls.basis.cube_points import RULES
+from pibls.expressions import Coordinate
 from pibls.geometry import Domain, box_of
 from pibls.problem.regions.points import TENSOR_RULES, Points, PointSet, sample_by_rejection
 from pibls.problem.regions.protocol import Notation, Region
@@ -39,5 +39,5 @@ class Interior(Region):
     def allows_time_stepping(self, domain: Domain) -> bool:
         return True
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return "in the domain"

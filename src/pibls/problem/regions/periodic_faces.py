@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
+from pibls.expressions import Coordinate
 from pibls.geometry import Boundary, Domain, time_of
 from pibls.problem.regions.boundary_sampling import sample_boundary
 from pibls.problem.regions.points import Points, PointSet, missing_points_error
@@ -52,5 +52,5 @@ class PeriodicFaces(Region):
     def allows_time_stepping(self, domain: Domain) -> bool:
         return time_of(domain) is not None and self.axis != len(domain.coordinates) - 1
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return "with its derivatives: periodic"

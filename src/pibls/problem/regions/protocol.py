@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
+from pibls.expressions import Coordinate, Logical
 from pibls.geometry import Boundary, Domain, Face
 from pibls.geometry.integrals.gauss import QuadratureRule
 
 if TYPE_CHECKING:
     from pibls.problem.regions.points import Points, PointSet
+    from pibls.problem.regions.relation import Relation
 
 
 class Notation(Protocol):
     """Text output of relations, points and shapes, as plain text or HTML."""
 
-    def relation(self, e: Any) -> str:
+    def relation(self, e: Logical) -> str:
         """Return the text of a relation between coordinates."""
 
-    def point(self, values: Mapping[Any, float]) -> str:
+    def point(self, values: Mapping[Coordinate, float]) -> str:
         """Return the text of a point, such as "x = 0.5, y = 0"."""
 
     def shape(self, value: object) -> str:
@@ -47,11 +49,11 @@ class Region(ABC):
     """Whether it is an integral: its points make one row, shared by residuals of the same name."""
     is_inner_surface: bool = False
     """Whether it is a curve or surface inside the domain."""
-    relation: Any = None
+    relation: Relation | None = None
     """The relation between coordinates that its points satisfy; None if there is none."""
     covers_whole_faces: bool = False
     """Whether every face of the boundary is in it entirely or not at all."""
-    faces: tuple[Any, ...] = ()
+    faces: tuple[Face, ...] = ()
     """The curves or surfaces inside the domain on which it lies."""
     is_whole_slice: bool = False
     """Whether it is the whole intersection of the domain with its plane."""
@@ -87,7 +89,7 @@ class Region(ABC):
         """
 
     @abstractmethod
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         """Return a description such as "on the boundary where x = 0"."""
 
     def is_divisible(self, domain: Domain) -> bool:
@@ -118,6 +120,6 @@ class Region(ABC):
         """Return the points of which it consists, (n, d); none if it is a continuum."""
         return np.empty((0, len(domain.coordinates)))
 
-    def without(self, taken: tuple[Any, ...]) -> Region:
+    def without(self, taken: tuple[Region, ...]) -> Region:
         """Return the region without ``taken``; only a part of the boundary changes."""
         return self

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -13,8 +12,9 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, PointFunction
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression, Logical
 from pibls.geometry.faces.face import Face, bisect
 
 _FACE_SAMPLES = 129  # points of a face at which inequalities are evaluated
@@ -27,14 +27,14 @@ _ROUNDING = 1e-14  # relative to the same
 class Relation:
     """A relation over the coordinates, callable with points (n, d); equalities hold up to a tolerance."""
 
-    expression: Any
-    coordinates: tuple[Any, ...]
+    expression: Logical
+    coordinates: tuple[Coordinate, ...]
     box: tuple[tuple[float, float], ...]
 
     def __call__(self, X: Array) -> Mask:
         return self._mask(self.expression, X)
 
-    def _mask(self, e: Any, X: Array) -> Mask:
+    def _mask(self, e: Logical, X: Array) -> Mask:
         if e == sp.true:
             return np.ones(len(X), dtype=np.bool_)
         if e == sp.false:
@@ -57,7 +57,7 @@ class Relation:
         for atom in self.expression.atoms(Relational) - self.expression.atoms(sp.Equality, sp.Unequality):
             function, scale = _compiled(atom.lhs - atom.rhs, self.coordinates, self.box)
 
-            def value(u: Array, f: Any = function) -> Array:
+            def value(u: Array, f: PointFunction = function) -> Array:
                 return _call(f, face.at(u[:, None]).points)
 
             u = np.linspace(0.0, 1.0, _FACE_SAMPLES)
@@ -74,7 +74,7 @@ class Relation:
             found.append(0.5 * (a + b))
         return np.unique(np.concatenate(found))
 
-    def _compare(self, e: Any, X: Array) -> Mask:
+    def _compare(self, e: Logical, X: Array) -> Mask:
         function, scale = _compiled(e.lhs - e.rhs, self.coordinates, self.box)
         difference = _call(function, X)
         equal = np.abs(difference) <= _EQUALITY_TOLERANCE * scale
@@ -91,8 +91,8 @@ class Relation:
 
 @lru_cache(maxsize=256)
 def _compiled(
-    difference: Any, coordinates: tuple[Any, ...], box: tuple[tuple[float, float], ...]
-) -> tuple[Any, float]:
+    difference: Expression, coordinates: tuple[Coordinate, ...], box: tuple[tuple[float, float], ...]
+) -> tuple[Expression, float]:
     """Return an expression as a NumPy function and its largest finite value at sample points of the box."""
     function = sp.lambdify(coordinates, difference, modules="numpy")
     low, high = np.array(box).T
@@ -113,7 +113,7 @@ def _extremum(value: Callable[[Array], Array], a: float, b: float) -> Array:
     return np.array([0.5 * (a + b)])
 
 
-def check_relation(expression: Any, coordinates: tuple[Any, ...], argument: str) -> None:
+def check_relation(expression: Logical, coordinates: tuple[Coordinate, ...], argument: str) -> None:
     """Raise a ProblemError unless it consists of (in)equalities over the coordinates, And, Or and Not."""
     strange = {*expression.free_symbols, *expression.atoms(AppliedUndef)} - set(coordinates)
     if strange:
@@ -142,13 +142,13 @@ def check_relation(expression: Any, coordinates: tuple[Any, ...], argument: str)
         )
 
 
-def _call(function: Any, X: Array) -> Array:
+def _call(function: PointFunction, X: Array) -> Array:
     with np.errstate(all="ignore"):
         value = np.asarray(function(*X.T), dtype=float)
     return np.broadcast_to(value, (len(X),))
 
 
-def fixed_coordinates(expression: Any, coordinates: tuple[Any, ...]) -> list[tuple[int, float]]:
+def fixed_coordinates(expression: Logical, coordinates: tuple[Coordinate, ...]) -> list[tuple[int, float]]:
     """Return (axis, level) for each coordinate that a conjunction fixes by an equality x = level."""
     atoms = expression.args if isinstance(expression, sp.And) else (expression,)
     out = []

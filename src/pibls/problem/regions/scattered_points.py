@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, Rng
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate
 from pibls.geometry import Domain, is_in_cell
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Notation, Region
@@ -28,7 +29,7 @@ class ScatteredPoints(Region):
     points: Array
     normals: Array | None
 
-    def __init__(self, points: Any, normals: Any = None) -> None:
+    def __init__(self, points: npt.ArrayLike, normals: npt.ArrayLike | None = None) -> None:
         X = np.array(points, dtype=float)
         n = None if normals is None else np.array(normals, dtype=float)
         if X.ndim != 2 or not np.isfinite(X).all():
@@ -68,5 +69,5 @@ class ScatteredPoints(Region):
         """Return False: a measurement at a later time also determines the solution before it."""
         return False
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return f"at {len(self.points)} points"

@@ -9,7 +9,7 @@ and the domain itself (`Interior`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
@@ -17,6 +17,7 @@ from sympy.logic.boolalg import Boolean
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Logical, Number
 from pibls.geometry import (
     Boundary,
     Domain,
@@ -32,6 +33,7 @@ from pibls.geometry import (
 from pibls.geometry.checks.arguments import real_number
 from pibls.geometry.faces.face import join_boundaries
 from pibls.geometry.faces.level_set import LevelSet
+from pibls.problem.arguments import Place
 from pibls.problem.conditions import Initial, Periodic
 from pibls.problem.regions import (
     BoundaryPart,
@@ -45,6 +47,9 @@ from pibls.problem.regions import (
     is_same_shape,
 )
 from pibls.problem.regions.relation import Relation, check_relation, fixed_coordinates
+
+if TYPE_CHECKING:
+    from pibls.problem.conditions import BaseCondition
 
 __all__ = [
     "BoundaryPart",
@@ -63,7 +68,7 @@ _PROBES = 4096
 _MIN_PROBES_PER_FACE = 16
 
 
-def region_of(condition: Any, domain: Domain) -> Region:
+def region_of(condition: BaseCondition, domain: Domain) -> Region:
     """Return the region of a condition; for ``on=None`` the whole boundary."""
     if isinstance(condition, Initial):
         return _initial_slice(condition, domain)
@@ -89,7 +94,7 @@ def region_of(condition: Any, domain: Domain) -> Region:
     )
 
 
-def boundary_or_inner_region(on: Any, domain: Domain, label: str) -> Region:
+def boundary_or_inner_region(on: Place, domain: Domain, label: str) -> Region:
     """Return the part of the boundary, or the curve or surface inside, that a relation or a shape names."""
     found: Region | None = None
     if isinstance(on, Boolean):
@@ -156,7 +161,7 @@ def _shape_boundary(shape: Domain, domain: Domain, label: str) -> Region:
     return part
 
 
-def _relation_region(relation: Any, domain: Domain, label: str) -> Region:
+def _relation_region(relation: Logical, domain: Domain, label: str) -> Region:
     coordinates, box = tuple(domain.coordinates), box_of(domain)
     check_relation(relation, coordinates, f"{label}: on")
     fixed = dict(fixed_coordinates(relation, coordinates))
@@ -205,7 +210,7 @@ def _relation_region(relation: Any, domain: Domain, label: str) -> Region:
     )
 
 
-def _inner_surface(relation: Any, rule: Relation, domain: Domain, label: str) -> Region | None:
+def _inner_surface(relation: Logical, rule: Relation, domain: Domain, label: str) -> Region | None:
     """Return a curve or surface inside: one equality between expressions, and further relations."""
     atoms = relation.args if isinstance(relation, sp.And) else (relation,)
     equalities = [a for a in atoms if isinstance(a, sp.Equality)]
@@ -218,7 +223,7 @@ def _inner_surface(relation: Any, rule: Relation, domain: Domain, label: str) ->
     return surface if len(surface.isolated_points(domain) if faces else ()) else None
 
 
-def _check_alternatives(relation: Any, domain: Domain, label: str) -> None:
+def _check_alternatives(relation: Logical, domain: Domain, label: str) -> None:
     """Raise a ProblemError if an alternative of Or is a slice or a point, and not a part of the boundary."""
     for part in relation.args:
         if (
@@ -248,7 +253,7 @@ def boundary_probes(domain: Domain, region: Region | None = None) -> Boundary:
     return join_boundaries(found, len(domain.coordinates))
 
 
-def _single_point(on: Mapping[Any, Any], domain: Domain, label: str) -> Region:
+def _single_point(on: Mapping[Coordinate, Number], domain: Domain, label: str) -> Region:
     time = time_of(domain)
     strange = [c for c in on if c not in domain.coordinates]
     missing = [c for c in domain.coordinates if c not in on and c != time]

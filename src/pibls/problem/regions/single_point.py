@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Rng
+from pibls.expressions import Coordinate
 from pibls.geometry import Domain, box_of, is_in_cell, time_of
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Notation, Region
@@ -48,6 +48,6 @@ class SinglePoint(Region):
     def allows_time_stepping(self, domain: Domain) -> bool:
         return time_of(domain) is not None and self.point[-1] is None
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         pairs = zip(coordinates, self.point, strict=True)
         return f"at {pen.point({c: p for c, p in pairs if p is not None})}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
 from pibls.basis.cube_points import CLOSED_RULES
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate
 from pibls.geometry import Domain, box_of, is_in_cell, time_of
 from pibls.problem.regions.points import Points, PointSet, missing_points_error, sample_by_rejection
 from pibls.problem.regions.protocol import Notation, Region
@@ -87,7 +87,7 @@ class Slice(Region):
         start = float(box_of(domain)[-1, 0])
         return self.axis == last and self.level == start and self.is_whole_slice
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Notation) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         if self.relation is not None:
             return f"where {pen.relation(self.relation.expression)}"
         return f"at {pen.point({coordinates[self.axis]: self.level})}"
