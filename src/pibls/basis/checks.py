@@ -10,7 +10,7 @@ import numpy as np
 from pibls.errors import ProblemError
 
 
-def check_integer(value: Any, argument: str, least: int) -> None:
+def check_integer(value: object, argument: str, least: int) -> None:
     """Raise a `ProblemError` unless ``value`` is an integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ProblemError(

@@ -84,6 +84,11 @@ class PartlyInteriorSpec(Protocol):
         """The number of these functions; others need points elsewhere, or none."""
 
 
+def is_partly_interior(given: object) -> bool:
+    """Whether an argument is a specification in which only some functions need interior points."""
+    return isinstance(given, PartlyInteriorSpec)
+
+
 def interior_size(spec: SizedSpec) -> int:
     """Return the number of functions that determine the number of interior points."""
     return spec.interior_size if isinstance(spec, PartlyInteriorSpec) else spec.size

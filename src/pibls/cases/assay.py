@@ -24,6 +24,7 @@ import sympy as sp
 from pibls.arrays import Array
 from pibls.assembly.points import Points
 from pibls.basis import Broad
+from pibls.expressions import Number, Parameter, Unknown
 from pibls.geometry import Interval
 from pibls.inverse.data import Data
 from pibls.nonlinear import NLSQPerturb, TrustRegion
@@ -100,7 +101,7 @@ def problem(
     spread = D + E * u / K if crowding else D
     growth = u * g(u) if law else r * u * (1 - u / K)
     equation = sp.Eq(u.diff(t), (spread * u.diff(x)).diff(x) + growth)
-    values: dict[Any, Any] = {D: 600.0, r: 0.05, K: CAPACITY}
+    values: dict[Parameter | Unknown, Number] = {D: 600.0, r: 0.05, K: CAPACITY}
     if law:
         del values[r]
         values[g(u)] = 0.05 * (1 - u / CAPACITY)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy.typing as npt
+
 from pibls.arrays import Array, PointFunction
+from pibls.expressions import Expression
 from pibls.problem import Problem
 
 PAPER, CODE, OURS = "the paper", "the authors' code", "our choice"
@@ -95,10 +98,10 @@ class Case:
     published: Published
     authors: Authors
     solution: PointFunction
-    expression: Any = None
+    expression: Expression | None = None
     """The exact solution as a SymPy expression."""
 
-    def exact(self, *coordinates: Any) -> Array:
+    def exact(self, *coordinates: npt.ArrayLike) -> Array:
         """Return the exact solution at coordinate arrays."""
         value: Array = self.solution(*coordinates)
         return value

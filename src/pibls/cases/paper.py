@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import sympy as sp
 
 from pibls.assembly.points import Points
 from pibls.basis import Broad
 from pibls.cases.case import Authors, Case, Published
+from pibls.expressions import Coordinate, Expression, Unknown
 from pibls.geometry import Box, Interval
 from pibls.nonlinear import LeastSquares, NLSQPerturb, TrustRegion
 from pibls.problem import Dirichlet, Initial, Periodic, Problem
+from pibls.problem.conditions import BaseCondition
+
+if TYPE_CHECKING:
+    from pibls.geometry.protocol import Domain
 
 x, y, t = sp.symbols("x y t")
 pi = sp.pi
 
 
+class _Settings(TypedDict):
+    basis: Broad
+    points: Points
+
+
 def _case(
     name: str,
     title: str,
-    domain: Any,
-    operator: Any,
-    exact: Any,
-    conditions: Any,
-    settings: dict[str, Any],
+    domain: Domain,
+    operator: Callable[[Expression], Expression],
+    exact: Expression,
+    conditions: Callable[[Unknown], list[BaseCondition]],
+    settings: _Settings,
     results: tuple[float, float, float],
     *,
     seed: int = 3407,
     points: Points | None = None,
-    inflow: Any = None,
+    inflow: Callable[[Unknown], list[BaseCondition]] | None = None,
 ) -> Case:
     """Return the case N[u] = N[u*] with conditions derived from the exact solution u*.
 
@@ -51,9 +62,9 @@ def _case(
     return Case(name, title, problem, published, authors, function, exact)
 
 
-def _as_coded(settings: dict[str, Any], is_linear: bool, points: Points, seed: int) -> dict[str, Any]:
+def _as_coded(settings: _Settings, is_linear: bool, points: Points, seed: int) -> dict[str, Any]:
     """Return the settings of the authors' code: grids, biases, tolerances, initial guess, perturbations."""
-    method: Any = LeastSquares()
+    method: LeastSquares | NLSQPerturb = LeastSquares()
     if not is_linear:
         # Their threshold is ½‖r‖² < 1e-3; SciPy stops at 1e-8 or after 100 Jacobians per weight.
         tolerances = TrustRegion(ftol=1e-8, xtol=1e-8, gtol=1e-8, max_steps=1000)
@@ -73,7 +84,7 @@ def _as_coded(settings: dict[str, Any], is_linear: bool, points: Points, seed: i
     }
 
 
-def _vanishes(source: Any, coordinates: Any) -> bool:
+def _vanishes(source: Expression, coordinates: Sequence[Coordinate]) -> bool:
     """Return whether an expression is identically zero; a cheap test at one point comes first.
 
     TC-3 needs the common denominator: its source is exp(5x)/(1 - exp 5) + exp(5x)/(exp 5 - 1), times 5.
@@ -84,7 +95,7 @@ def _vanishes(source: Any, coordinates: Any) -> bool:
     return bool(sp.expand(sp.numer(sp.together(source))) == 0)
 
 
-def _settings(broad: tuple[int, int, int, int], scale: float, whiten: bool, points: Points) -> dict[str, Any]:
+def _settings(broad: tuple[int, int, int, int], scale: float, whiten: bool, points: Points) -> _Settings:
     return {"basis": Broad(*broad, scale=scale, whiten=whiten), "points": points}
 
 
@@ -132,7 +143,7 @@ def tc4() -> Case:
     )  # fmt: skip
 
 
-def _poisson(u: Any) -> Any:
+def _poisson(u: Expression) -> Expression:
     return u.diff(x, 2) + u.diff(y, 2)
 
 
@@ -207,7 +218,7 @@ def tc10() -> Case:
 
 
 def tc11() -> Case:
-    def wave(s: Any) -> Any:
+    def wave(s: Expression) -> Expression:
         return 2 * sp.cos(pi * s + 2 * pi / 5) + sp.Rational(3, 2) * sp.cos(2 * pi * s - 3 * pi / 5)
 
     exact = (1 + x / 10) * (1 + t / 10) * wave(x) * wave(t)

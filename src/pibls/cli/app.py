@@ -194,17 +194,18 @@ def fit(
     pibls fit problem.toml --data cells.csv --unknown D=100:3000 --picture cells.png
     """
     import pibls
-    from pibls.cli.fit_command import fit_facts, fit_parameters, progress_printer, read_data
-    from pibls.cli.output_files import check_targets
+    from pibls.cli.fit_command import (
+        check_fit_targets,
+        fit_facts,
+        fit_parameters,
+        progress_printer,
+        read_data,
+        write_fit,
+    )
 
     with report_errors(also_json=json, interrupted="interrupted before the fit converged: nothing was saved"):
         file = read_problem_file(problem, param)
-        if picture is not None and picture.suffix.lower() not in (".png", ".pdf", ".svg"):
-            raise UsageError(
-                f"--picture: expected a file name ending in .png, .pdf or .svg, got {picture}. Rename it."
-            )
-        targets = {"--out": output, "--picture": picture}
-        check_targets({k: path for k, path in targets.items() if path is not None})
+        check_fit_targets(output, picture)
         settings: dict[str, Any] = {**file.fit.settings, "seed": file.seed}
         settings.update({k: v for k, v in {"tol": tol, "loss": loss}.items() if v is not None})
         report = (
@@ -219,12 +220,7 @@ def fit(
             callback=report,
             **settings,
         )
-        written = []
-        if output is not None:
-            written.append(found.solution.save(output))
-        if picture is not None:
-            found.plot().savefig(picture, dpi=144)
-            written.append(picture)
+        written = write_fit(found, output, picture)
         if json:
             print_json({**fit_facts(found), "written": [str(p) for p in written]})
         elif not quiet:

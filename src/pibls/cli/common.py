@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from pibls.cli.exits import Exit, UsageError, exit_interrupted, exit_with
 
 if TYPE_CHECKING:
     from pibls.io import ProblemFile
+    from pibls.problem.problem import Problem
     from pibls.solution import Solution
+    from pibls.solution.settings import SolveSettings
 
 
 def read_problem_file(path: Path, parameters: list[str] | None) -> ProblemFile:
@@ -20,7 +22,7 @@ def read_problem_file(path: Path, parameters: list[str] | None) -> ProblemFile:
     return read_problem(path, parameters=assignments(parameters or [], "--param"))
 
 
-def solve_silently(problem: Any, **settings: Any) -> Solution:
+def solve_silently(problem: Problem, **settings: Unpack[SolveSettings]) -> Solution:
     """Solve without a `ConvergenceWarning`; the printed summary shows whether the tolerance was reached."""
     import warnings
 

@@ -6,15 +6,18 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pibls.cli.exits import UsageError
 from pibls.errors import import_optional
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 _CONNECT_TIMEOUT = 10.0  # seconds to wait for the scheduler
 
 
-def _local_cluster(dask: Any, workers: int) -> Any:
+def _local_cluster(dask: ModuleType, workers: int) -> Any:
     """A local cluster whose processes ignore Ctrl-C, which the terminal sends to all of them."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by the workers
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -116,12 +116,12 @@ def handle_signals() -> Iterator[None]:
         raise SystemExit(int(Exit.BAD_INPUT)) from None
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print a value as one line of JSON; numbers that are not finite become null."""
     typer.echo(json.dumps(_replace_non_finite(value), ensure_ascii=False))
 
 
-def _replace_non_finite(value: Any) -> Any:
+def _replace_non_finite(value: object) -> object:
     if isinstance(value, dict):
         return {k: _replace_non_finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

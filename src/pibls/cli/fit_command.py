@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pibls.cli.exits import UsageError
+from pibls.cli.output_files import check_targets
 from pibls.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def read_data(file: ProblemFile, folder: Path, given: Path | None) -> list[Data]
     return [entry.load(folder, given) for entry in entries]
 
 
-def fit_parameters(file: ProblemFile, texts: Sequence[str]) -> dict[str, Any]:
+def fit_parameters(file: ProblemFile, texts: Sequence[str]) -> dict[str, tuple[float, float] | None]:
     """Return the parameters to fit with their bounds: from --unknown if given, else from [fit]."""
     if not texts:
         if not file.fit.unknown:
@@ -65,7 +67,28 @@ def _parse_bounds(text: str) -> tuple[str, tuple[float, float] | None]:
     return name, (low, high)
 
 
-def fit_facts(fit: Fit) -> dict[str, Any]:
+def check_fit_targets(output: Path | None, picture: Path | None) -> None:
+    """Check the output files of a fit before it is computed."""
+    if picture is not None and picture.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise UsageError(
+            f"--picture: expected a file name ending in .png, .pdf or .svg, got {picture}. Rename it."
+        )
+    targets = {"--out": output, "--picture": picture}
+    check_targets({k: path for k, path in targets.items() if path is not None})
+
+
+def write_fit(fit: Fit, output: Path | None, picture: Path | None) -> list[Path]:
+    """Save the solution and the plot of a fit, and return the paths of the files."""
+    written = []
+    if output is not None:
+        written.append(fit.solution.save(output))
+    if picture is not None:
+        fit.plot().savefig(picture, dpi=144)
+        written.append(picture)
+    return written
+
+
+def fit_facts(fit: Fit) -> dict[str, object]:
     """Return the result of a fit for `--json`."""
     return {
         "converged": fit.converged,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from pibls.cli.exits import UsageError
 from pibls.errors import PiblsError, failure_reason
@@ -81,8 +82,7 @@ def draw(solution: Solution, path: Path, title: str = "") -> None:
     if _format(path) in _ANIMATION_FORMATS:
         solution.animate(path)
         return
-    axes: Any = solution.plot()
-    first = axes if hasattr(axes, "figure") else next(iter(axes))
+    first = np.ravel(np.asarray(solution.plot(), dtype=object))[0]
     if title:
         first.figure.suptitle(title.replace("$", r"\$"), fontsize="large")
     first.figure.savefig(path, dpi=150, bbox_inches="tight")

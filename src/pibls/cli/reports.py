@@ -15,7 +15,7 @@ from pibls.problem import Problem
 from pibls.solution import Solution
 
 
-def solution_facts(solution: Solution) -> dict[str, Any]:
+def solution_facts(solution: Solution) -> dict[str, object]:
     """Return the outcome of a solve for `--json`."""
     return {
         "converged": solution.converged,

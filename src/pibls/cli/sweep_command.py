@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pibls.cli.values import number, shortest, values_at
 from pibls.errors import ProblemError
+
+if TYPE_CHECKING:
+    from pibls.problem import Problem
+    from pibls.solution import Solution
 
 _MAX_COMBINATIONS = 100_000
 
@@ -65,12 +69,12 @@ def _malformed(text: str) -> ProblemError:
 def sweep_rows(
     problem: Path,
     values: list[dict[str, float]],
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     folder: Path | None,
     at: list[str],
 ) -> Iterator[dict[str, Any]]:
     """Yield a row per combination, in order, as soon as it and those before it are solved."""
-    ready: dict[int, Any] = {}
+    ready: dict[int, Solution] = {}
     next_row = 0
     for i, solution in _solutions(problem, values, given, folder):
         ready[i] = solution
@@ -79,7 +83,7 @@ def sweep_rows(
             next_row += 1
 
 
-def _row(parameters: dict[str, float], solution: Any, at: list[str]) -> dict[str, Any]:
+def _row(parameters: dict[str, float], solution: Solution, at: list[str]) -> dict[str, Any]:
     return {
         "parameters": parameters,
         "converged": solution.converged,
@@ -91,8 +95,8 @@ def _row(parameters: dict[str, float], solution: Any, at: list[str]) -> dict[str
 
 
 def _solutions(
-    path: Path, values: list[dict[str, float]], given: Mapping[str, Any], folder: Path | None
-) -> Iterator[tuple[int, Any]]:
+    path: Path, values: list[dict[str, float]], given: Mapping[str, object], folder: Path | None
+) -> Iterator[tuple[int, Solution]]:
     """Yield (index, solution): first those on disk, then the others, solved together where possible."""
     import warnings
 
@@ -101,13 +105,9 @@ def _solutions(
     from pibls.postprocess.sweeps import iterate_sweep
 
     file = read_problem(path, parameters=values[0])
-    settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}
-    names = {str(k) for k in file.problem.parameters}
-    same_domain = names >= values[0].keys()
-    # A parameter in the domain gives a different problem for each value.
-    problems = [
-        file.problem.at(v) if same_domain else read_problem(path, parameters=v).problem for v in values
-    ]
+    settings: dict[str, Any] = {**file.settings, **{k: v for k, v in given.items() if v is not None}}
+    same_domain = {str(k) for k in file.problem.parameters} >= values[0].keys()
+    problems = _problems_at(values, path, file.problem if same_domain else None)
     saved_paths = [_saved_path(path, v, folder) for v in values]
     missing = []
     for i, (problem, saved_path) in enumerate(zip(problems, saved_paths, strict=True)):
@@ -132,7 +132,16 @@ def _saved_path(path: Path, parameters: dict[str, float], folder: Path | None) -
     return None if folder is None else folder / f"{path.stem}.{name}.pibls"
 
 
-def _load_saved(saved_path: Path | None, problem: Any, settings: Mapping[str, Any]) -> Any:
+def _problems_at(values: list[dict[str, float]], path: Path, problem: Problem | None) -> list[Problem]:
+    """Return the problem at each value; a parameter in the domain (``problem`` is None) gives another one."""
+    from pibls.io import read_problem
+
+    if problem is None:
+        return [read_problem(path, parameters=v).problem for v in values]
+    return [problem.at(v) for v in values]
+
+
+def _load_saved(saved_path: Path | None, problem: Problem, settings: Mapping[str, object]) -> Solution | None:
     """Load the saved solution if it belongs to this problem, tolerance and seed; else None."""
     import pibls
 

@@ -53,7 +53,7 @@ def values_text(entry: dict[str, Any]) -> str:
     return f"{entry['at']}: {values}{' (outside the domain)' * outside}"
 
 
-def values_at(solution: Solution, text: str) -> dict[str, Any]:
+def values_at(solution: Solution, text: str) -> dict[str, object]:
     """Return the values of all unknowns at the point given as text."""
     place = {name: number(value, "--at") for name, value in assignments([text], "--at").items()}
     names = [str(c) for c in solution.problem.coordinates]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.errors import output_path
+from pibls.expressions import Expression
 from pibls.sampling import computed_domain, fields_of, grid_of
 from pibls.solution import Solution
 
 
-def to_csv(solution: Solution, path: str | Path, /, *what: Any, **grid: Any) -> Path:
+def to_csv(solution: Solution, path: str | Path, /, *what: Expression, **grid: npt.ArrayLike) -> Path:
     """Write a table with a column for each coordinate and each unknown, and a row for each point.
 
     See `Solution.to_csv`.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy as sp
 
 from pibls._version import __version__
+from pibls.expressions import Equation
 from pibls.solution import Solution
 
 
@@ -34,7 +33,7 @@ def metadata(solution: Solution) -> dict[str, str | float | int]:
     }
 
 
-def equation_text(equation: Any) -> str:
+def equation_text(equation: Equation) -> str:
     """Return an equation as text, lhs = rhs."""
     sides = equation.args if isinstance(equation, sp.Equality) else (equation, 0)
     return f"{sides[0]} = {sides[1]}"

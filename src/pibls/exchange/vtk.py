@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError, output_path
 from pibls.exchange.metadata import metadata
 from pibls.exchange.vtkxml import Mesh, RegularGrid, write_series
-from pibls.geometry import box_of, time_of
+from pibls.expressions import Coordinate, Expression, Number
+from pibls.geometry import Domain, box_of, time_of
 from pibls.sampling import (
     Grid,
     SampledField,
@@ -50,10 +51,10 @@ def to_vtk(
     solution: Solution,
     path: str | Path,
     /,
-    *what: Any,
-    vectors: Mapping[str, Sequence[Any]] | None = None,
-    at: Mapping[Any, Any] | None = None,
-    **grid: Any,
+    *what: Expression,
+    vectors: Mapping[str, Sequence[Expression]] | None = None,
+    at: Mapping[Coordinate | str, Number] | None = None,
+    **grid: npt.ArrayLike,
 ) -> Path:
     """Write a file in the XML formats of VTK, which ParaView and other programs read.
 
@@ -63,16 +64,7 @@ def to_vtk(
     domain = computed_domain(solution)
     fixed = fixed_values(domain, at)
     names = [str(c) for c in domain.coordinates]
-    time = None if time_of(domain) is None else names.index(str(time_of(domain)))
-    time = None if time in fixed else time
-    space = tuple(i for i in range(len(names)) if i not in fixed and i != time)
-    if not 1 <= len(space) <= 3:
-        raise ProblemError(
-            "at",
-            expected="one to three free space coordinates",
-            got=", ".join(names[i] for i in space) or "none",
-            remedy="Fix the others with at={…}.",
-        )
+    space, time = _free_coordinates(domain, fixed)
     mesh = grid_of(domain, grid, default=None if len(names) <= 2 else (41 if len(space) == 3 else 101))
     fields = _fields_by_name(solution, what, vectors or {})
     properties = metadata(solution)
@@ -94,8 +86,23 @@ def to_vtk(
     return path
 
 
+def _free_coordinates(domain: Domain, fixed: Mapping[int, float]) -> tuple[tuple[int, ...], int | None]:
+    """Return the space coordinates that are not fixed, and the time coordinate or None if it is fixed."""
+    names = [str(c) for c in domain.coordinates]
+    time = None if time_of(domain) is None else names.index(str(time_of(domain)))
+    space = tuple(i for i in range(len(names)) if i not in fixed and i != time)
+    if not 1 <= len(space) <= 3:
+        raise ProblemError(
+            "at",
+            expected="one to three free space coordinates",
+            got=", ".join(names[i] for i in space) or "none",
+            remedy="Fix the others with at={…}.",
+        )
+    return space, None if time in fixed else time
+
+
 def _fields_by_name(
-    solution: Solution, what: tuple[Any, ...], vectors: Mapping[str, Sequence[Any]]
+    solution: Solution, what: tuple[Expression, ...], vectors: Mapping[str, Sequence[Expression]]
 ) -> dict[str, tuple[SampledField, ...]]:
     columns: dict[str, tuple[SampledField, ...]] = {f.name: (f,) for f in fields_of(solution, what)}
     for name, components in vectors.items():

@@ -30,7 +30,7 @@ class RegularGrid:
     counts: tuple[int, int, int]
     suffix: str = ".vti"
 
-    def write(self, path: Path, values: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
+    def write(self, path: Path, values: Mapping[str, Array], metadata: Mapping[str, str | float]) -> None:
         extent = " ".join(f"0 {n - 1}" for n in self.counts)
         root, body = _root("ImageData", metadata)
         body.set("WholeExtent", extent)
@@ -50,7 +50,7 @@ class Mesh:
     kind: int
     suffix: str = ".vtu"
 
-    def write(self, path: Path, values: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
+    def write(self, path: Path, values: Mapping[str, Array], metadata: Mapping[str, str | float]) -> None:
         root, body = _root("UnstructuredGrid", metadata)
         m, k = self.cells.shape
         piece = ET.SubElement(body, "Piece", NumberOfPoints=str(len(self.points)), NumberOfCells=str(m))
@@ -72,7 +72,7 @@ def write_series(path: Path, files: Sequence[tuple[float, str]]) -> None:
     _save(root, path)
 
 
-def _root(kind: str, metadata: Mapping[str, Any]) -> tuple[ET.Element, ET.Element]:
+def _root(kind: str, metadata: Mapping[str, str | float]) -> tuple[ET.Element, ET.Element]:
     """Return root and body of a file, with numbers as field data and strings as a comment.
 
     Not all readers support string arrays.

@@ -2,15 +2,17 @@ r"""Measured data yᵢ = g[u](xᵢ) + σᵢ εᵢ: expression, points, values an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression
 from pibls.geometry import box_of, time_of
 from pibls.problem import Problem, within
 from pibls.problem.conditions import dn
@@ -45,14 +47,21 @@ class Data:
     3
     """
 
-    expression: Any
-    coordinates: tuple[Any, ...]
+    expression: Expression
+    coordinates: tuple[Coordinate, ...]
     X: Array
     """(n, d), in the order of ``coordinates``."""
     values: Array
     sigma: Array | None
 
-    def __init__(self, expression: Any, points: Mapping[Any, Any], values: Any, *, sigma: Any = None) -> None:
+    def __init__(
+        self,
+        expression: Expression,
+        points: Mapping[Coordinate | str, npt.ArrayLike],
+        values: npt.ArrayLike,
+        *,
+        sigma: npt.ArrayLike | None = None,
+    ) -> None:
         if not isinstance(expression, sp.Expr):
             raise ProblemError(
                 "Data(expression)",
@@ -74,13 +83,7 @@ class Data:
         y = _array(values, "Data(values)")
         X = _points_of_values(columns, y)
         noise = None if sigma is None else _sigma(sigma, y)
-        masked = np.zeros(y.shape, dtype=bool)
-        for mask in missing:
-            masked |= mask
-        kept = ~masked.ravel()
-        if not kept.any():
-            got = "none" if not y.size else f"{y.size}, all of them masked"
-            raise ProblemError("Data(values)", expected="at least one value", got=got, remedy="Add data.")
+        kept = _kept_rows(missing, y)
         object.__setattr__(self, "expression", expression)
         object.__setattr__(self, "coordinates", symbols)
         object.__setattr__(self, "X", X[kept])
@@ -150,12 +153,24 @@ class Data:
         return self.X
 
 
-def _missing(values: Any) -> Mask | Literal[False]:
+def _kept_rows(missing: Sequence[Mask | Literal[False]], y: Array) -> Mask:
+    """Return which values, flattened, are not masked; raise a ProblemError if none is left."""
+    masked = np.zeros(y.shape, dtype=bool)
+    for mask in missing:
+        masked |= mask
+    kept = ~masked.ravel()
+    if not kept.any():
+        got = "none" if not y.size else f"{y.size}, all of them masked"
+        raise ProblemError("Data(values)", expected="at least one value", got=got, remedy="Add data.")
+    return kept
+
+
+def _missing(values: object) -> Mask | Literal[False]:
     """Return the mask of a masked array, else False."""
     return np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else False
 
 
-def _array(values: Any, argument: str) -> Array:
+def _array(values: npt.ArrayLike, argument: str) -> Array:
     """Return an array of finite numbers; masked entries, which are omitted later, are set to 1."""
     try:
         masked = isinstance(values, np.ma.MaskedArray)
@@ -175,7 +190,7 @@ def _array(values: Any, argument: str) -> Array:
     return out
 
 
-def _points_of_values(columns: list[Any], y: Any) -> Array:
+def _points_of_values(columns: list[Array], y: Array) -> Array:
     """Return the point of each value, (values, coordinates); the columns broadcast to the values."""
     try:
         columns = list(np.broadcast_arrays(*columns))
@@ -195,7 +210,7 @@ def _points_of_values(columns: list[Any], y: Any) -> Array:
     return X
 
 
-def _sigma(sigma: Any, values: Array) -> Array:
+def _sigma(sigma: npt.ArrayLike, values: Array) -> Array:
     out = _array(sigma, "Data(sigma)")
     if (out <= 0).any():
         raise ProblemError(

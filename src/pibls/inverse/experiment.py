@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Expression
 from pibls.inverse.data import Data
 from pibls.inverse.fit_parameters import FitParameters
 from pibls.inverse.full_solver import solution_at
@@ -18,6 +19,7 @@ from pibls.inverse.observation import Observation, compile_observation
 from pibls.inverse.parametric_solver import ParametricSolver, parametric_solver
 from pibls.problem import Problem
 from pibls.solution import Solution
+from pibls.solution.settings import SolveSettings
 
 
 @dataclass
@@ -34,7 +36,7 @@ class Experiment:
     problem: Problem
     data: tuple[Data, ...]
     unknowns: FitParameters
-    settings: dict[str, Any]
+    settings: SolveSettings
     fixed_space_solves: int = 0
     """The number of solves that reused a space."""
     full_solves: int = 0
@@ -59,7 +61,7 @@ class Experiment:
             self.observation(d.expression, X) for d, X in zip(self.data, points, strict=True)
         ]
 
-    def observation(self, expression: Any, X: Array) -> Observation:
+    def observation(self, expression: Expression, X: Array) -> Observation:
         """Return an expression compiled for evaluation at points."""
         return compile_observation(self.problem, expression, X, self.unknowns.symbols)
 
@@ -106,7 +108,7 @@ class Experiment:
     @property
     def _stored_space(self) -> StoredSpace:
         """The space that an earlier fit of this problem with the same unknowns and settings has found."""
-        key = f"{self.unknowns.symbols} {sorted(self.settings.items())}"
+        key = f"{self.unknowns.symbols} {sorted(self.settings.items(), key=lambda item: item[0])}"
         return self.problem.symbolic_memo(StoredSpace, key=key)
 
     def _restore_cached_space(self) -> None:

@@ -11,17 +11,21 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.cube_points import halton
 from pibls.errors import PiblsError, ProblemError
+from pibls.expressions import Number, Parameter
 from pibls.inverse.data import Data
 from pibls.inverse.experiment import Experiment
 from pibls.inverse.fit_parameters import FitParameters, parse_fit_parameters
 from pibls.inverse.function_parameters import expand_unknown_functions
+from pibls.inverse.identifiability import Identifiability
 from pibls.inverse.losses import check_loss
 from pibls.inverse.misfit import FitProgress, Minimum, Misfit
 from pibls.inverse.null_directions import assess_identifiability
 from pibls.inverse.result import Fit
 from pibls.inverse.roughness_penalty import Smoothing, assess_field_identifiability
+from pibls.inverse.unknown_function import Field
 from pibls.problem import Problem
 from pibls.problem.interfaces.unsupported_interfaces import refuse_moving_interfaces
+from pibls.solution.settings import SolveSettings
 
 _MAX_FINAL_SOLVES = 3  # full solves at the optimum
 _MAX_SPACE_DISTANCE = 0.03  # relative distance in θ up to which a space needs no full solve at the optimum
@@ -33,7 +37,7 @@ def fit(
     data: Data | Sequence[Data] | Sequence[Sequence[Data]],
     unknown: Mapping[Any, Any],
     *,
-    start: Mapping[Any, Any] | None = None,
+    start: Mapping[Parameter | str, Number] | None = None,
     loss: str = "linear",
     tol: float = 1e-6,
     tolerance: float = 1e-6,
@@ -99,16 +103,10 @@ def fit(
         refuse_moving_interfaces(p, [s for s in unknown if s in p.parameters], "fit(unknown)")
     unknowns = parse_fit_parameters(unknown, problems, [d.expression for s in sets for d in s], start)
     _check_count(sets, len(unknowns) - sum(len(f.symbols) - 1 for f in fields))
-    if fields and loss != "linear":
-        raise ProblemError(
-            "loss",
-            expected="'linear' if a function is unknown",
-            got=repr(loss),
-            remedy="Remove outliers from the data, or fit parameters only.",
-        )
+    _check_loss_of_functions(loss, fields)
     known = all(d.sigma is not None for s in sets for d in s)
     smoothing = Smoothing.for_fields(fields, unknowns, known) if fields else None
-    settings = {"tol": tol, "seed": seed, "time_limit": time_limit}
+    settings: SolveSettings = {"tol": tol, "seed": seed, "time_limit": time_limit}
     experiments = [Experiment(p, d, unknowns, settings) for p, d in zip(problems, sets, strict=True)]
     trials = (
         (first, Misfit(experiments, unknowns, loss, callback, smoothing))
@@ -116,20 +114,7 @@ def fit(
     )
     found, misfit = _best_minimum(trials, experiments, tolerance, max_steps)
     found, moved = _verified_minimum(experiments, misfit, found, tolerance, max_steps)
-    if smoothing is not None:
-        identifiability = assess_field_identifiability(
-            fields, unknowns, smoothing, found.theta, found.jacobian / found.sigma[:, None]
-        )
-    else:
-        identifiability = assess_identifiability(
-            unknowns.symbols,
-            found.theta,
-            unknowns.low,
-            unknowns.high,
-            found.jacobian,
-            found.sigma,
-            misfit.predict,
-        )
+    identifiability = _assess(fields, unknowns, smoothing, found, misfit)
     misfit.predict(found.theta)
     return Fit(
         unknowns=unknowns,
@@ -199,6 +184,36 @@ def _best_minimum(
         assert failure is not None
         raise failure
     return best[1], best[2]
+
+
+def _check_loss_of_functions(loss: str, fields: tuple[Field, ...]) -> None:
+    if fields and loss != "linear":
+        raise ProblemError(
+            "loss",
+            expected="'linear' if a function is unknown",
+            got=repr(loss),
+            remedy="Remove outliers from the data, or fit parameters only.",
+        )
+
+
+def _assess(
+    fields: tuple[Field, ...], unknowns: FitParameters, smoothing: Smoothing | None, found: Minimum,
+    misfit: Misfit,
+) -> Identifiability:  # fmt: skip
+    """Return which parameters the data determine."""
+    if smoothing is not None:
+        return assess_field_identifiability(
+            fields, unknowns, smoothing, found.theta, found.jacobian / found.sigma[:, None]
+        )
+    return assess_identifiability(
+        unknowns.symbols,
+        found.theta,
+        unknowns.low,
+        unknowns.high,
+        found.jacobian,
+        found.sigma,
+        misfit.predict,
+    )
 
 
 def _check_experiments(problem: Any, data: Any) -> tuple[list[Problem], list[tuple[Data, ...]]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, sqrt
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Expression, Number, Parameter
 from pibls.problem import Problem
 
 _LOG_RATIO = 10.0  # high/low of positive bounds beyond which their geometric mean is the initial value
@@ -21,7 +21,7 @@ _LOG_RATIO = 10.0  # high/low of positive bounds beyond which their geometric me
 class FitParameters:
     """The parameters of a fit, in the order of ``fit(unknown=…)``."""
 
-    symbols: tuple[Any, ...]
+    symbols: tuple[Parameter, ...]
     low: Array
     high: Array
     start: Array
@@ -35,7 +35,7 @@ class FitParameters:
     def __len__(self) -> int:
         return len(self.symbols)
 
-    def index_of(self, key: Any, argument: str) -> int:
+    def index_of(self, key: Parameter | str, argument: str) -> int:
         """Return the index of a parameter, given by symbol or name."""
         for i, s in enumerate(self.symbols):
             if key is s or key == s or str(key) == str(s):
@@ -48,7 +48,7 @@ class FitParameters:
         )
 
 
-def _parameter(key: Any, known: Sequence[Any]) -> Any:
+def _parameter(key: Parameter | str, known: Sequence[Parameter]) -> Parameter:
     """Return the parameter given by its symbol or its name."""
     for symbol in known:
         if symbol == key or (isinstance(key, str) and str(symbol) == key):
@@ -62,7 +62,10 @@ def _parameter(key: Any, known: Sequence[Any]) -> Any:
 
 
 def parse_fit_parameters(
-    unknown: Any, problems: Sequence[Problem], expressions: Sequence[Any], start: Mapping[Any, Any] | None
+    unknown: Mapping[Parameter | str, tuple[Number, Number] | None],
+    problems: Sequence[Problem],
+    expressions: Sequence[Expression],
+    start: Mapping[Parameter | str, Number] | None,
 ) -> FitParameters:
     """Parse ``{D: (100, 3000), r: None}``, whose keys are parameters of a problem or of the data."""
     if not isinstance(unknown, Mapping) or not unknown:
@@ -72,7 +75,7 @@ def parse_fit_parameters(
             got=repr(unknown),
             remedy="Write unknown={D: (100, 3000)}, or None in place of the bounds for no bounds.",
         )
-    values: dict[Any, float] = {}
+    values: dict[Parameter, float] = {}
     for p in reversed(problems):
         values.update(p.parameters)
     free = set().union(*(e.free_symbols for e in expressions)) - {c for p in problems for c in p.coordinates}
@@ -98,7 +101,7 @@ def parse_fit_parameters(
     return FitParameters(tuple(symbols), np.array(low), np.array(high), np.array(first))
 
 
-def _bounds(bounds: Any, key: Any) -> tuple[float, float]:
+def _bounds(bounds: tuple[Number, Number] | None, key: Parameter) -> tuple[float, float]:
     if bounds is None:
         return -inf, inf
     try:
@@ -119,7 +122,7 @@ def _bounds(bounds: Any, key: Any) -> tuple[float, float]:
     return a, b
 
 
-def _initial_value(a: float, b: float, value: float | None, key: Any) -> float:
+def _initial_value(a: float, b: float, value: float | None, key: Parameter) -> float:
     """Return the problem's value if it lies between the bounds, else the middle of the bounds."""
     if value is not None and a < value < b:
         return value

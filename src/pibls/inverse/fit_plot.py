@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.expressions import Expression
 from pibls.geometry import box_of, time_of
 from pibls.inverse.data import Data
 from pibls.plot.backend import matplotlib
@@ -16,13 +17,16 @@ from pibls.problem.forms.integral import integral
 from pibls.text.typeset import name_latex, short_latex
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from pibls.inverse.result import Fit
     from pibls.inverse.unknown_function import Field
 
 _MAX_CURVES = 8  # number of times beyond which fitted values are drawn against measured ones
 _CURVE_POINTS = 161
 _BAND_OPACITY = 0.25
-_MARKER = {"marker": "o", "markeredgecolor": INK, "markeredgewidth": 0.5}
+_MARKER: dict[str, Any] = {"marker": "o", "markeredgecolor": INK, "markeredgewidth": 0.5}
 _MAX_LARGE_MARKERS = 60  # number of points of a curve up to which markers are large
 _MAX_MARKERS = 300  # number of points beyond which markers are small and transparent
 
@@ -58,7 +62,7 @@ def plot_fit(fit: Fit, *, level: float = 0.95, ax: Any = None) -> Any:
     return figure
 
 
-def _add_legend(figure: Any, ax: Any, level: float) -> None:
+def _add_legend(figure: Figure, ax: Axes | None, level: float) -> None:
     """Explain points, curves and bands above the panels, or beside the times on given axes."""
     lines = matplotlib("lines")
     band = f"{level:.0%} band".replace("%", " %")
@@ -74,7 +78,7 @@ def _add_legend(figure: Any, ax: Any, level: float) -> None:
     ax.legend(handles=[*entries, *times], fontsize="small", frameon=False)
 
 
-def _panel(fit: Fit, axis: Any, problem: int, data: Data, level: float) -> None:
+def _panel(fit: Fit, axis: Axes, problem: int, data: Data, level: float) -> None:
     p = fit.experiments[problem].problem
     X = data.points_in(p)
     time = time_of(p.domain)
@@ -104,7 +108,7 @@ def _panel(fit: Fit, axis: Any, problem: int, data: Data, level: float) -> None:
         _fitted_against_measured(fit, axis, problem, data, X, names)
 
 
-def _integral(fit: Fit, axis: Any, problem: int, data: Data, X: Array, level: float) -> None:
+def _integral(fit: Fit, axis: Axes, problem: int, data: Data, X: Array, level: float) -> None:
     """Draw an integral over space, as a function of time or as single numbers."""
     axis.set_ylabel(_expression(data.expression))
     time = time_of(fit.experiments[problem].problem.domain)
@@ -124,7 +128,7 @@ def _integral(fit: Fit, axis: Any, problem: int, data: Data, X: Array, level: fl
 
 def _curve(
     fit: Fit,
-    axis: Any,
+    axis: Axes,
     problem: int,
     data: Data,
     X: Array,
@@ -144,7 +148,7 @@ def _curve(
     _points(axis, X[:, along], data.values if values is None else values, colour)
 
 
-def _points(axis: Any, x: Array, y: Array, colour: str) -> None:
+def _points(axis: Axes, x: Array, y: Array, colour: str) -> None:
     """Draw data over curves and bands: dark edges contrast with a curve of the same colour."""
     n = len(y)
     size = 5.0 if n <= _MAX_LARGE_MARKERS else 3.5 if n <= _MAX_MARKERS else 2.2
@@ -153,7 +157,7 @@ def _points(axis: Any, x: Array, y: Array, colour: str) -> None:
 
 
 def _band(
-    axis: Any, s: Array, band: tuple[Array, Array, Array], colour: str, label: str | None = None
+    axis: Axes, s: Array, band: tuple[Array, Array, Array], colour: str, label: str | None = None
 ) -> None:
     """Draw a curve (value, lower, upper) with its band."""
     value, bottom, top = band
@@ -161,15 +165,15 @@ def _band(
     axis.plot(s, value, color=colour, label=label)
 
 
-def _symbol(symbol: Any) -> str:
+def _symbol(symbol: Expression) -> str:
     return typeset(name_latex(str(symbol)), str(symbol))
 
 
-def _expression(expression: Any) -> str:
+def _expression(expression: Expression) -> str:
     return typeset(short_latex(expression), str(expression))
 
 
-def _function(fit: Fit, axis: Any, f: Field, level: float) -> None:
+def _function(fit: Fit, axis: Axes, f: Field, level: float) -> None:
     s = np.linspace(*f.ranges[0], _CURVE_POINTS)
     value, low, high = fit.function(f, s, level=level)
     _band(axis, s, (value, low, high), COLOURS[1])
@@ -178,7 +182,7 @@ def _function(fit: Fit, axis: Any, f: Field, level: float) -> None:
 
 
 def _fitted_against_measured(
-    fit: Fit, axis: Any, problem: int, data: Data, X: Array, names: list[str]
+    fit: Fit, axis: Axes, problem: int, data: Data, X: Array, names: list[str]
 ) -> None:
     """Draw fitted against measured values, for scattered points."""
     p = fit.experiments[problem].problem

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from pibls.inverse.least_squares_window import check_residual
 from pibls.problem import PartialDerivative, Problem
 from pibls.problem.forms.compilation import compile_problem
 from pibls.solution import Solution
+from pibls.solution.settings import SolveSettings
 from pibls.solution.solve import solve, solve_again
 
 _MIN_RELATIVE_STEP = 1e-4  # of a parameter in central differences; tol may require a larger one
@@ -40,7 +40,7 @@ class FullSolver:
 
     parameter_indices: tuple[int, ...]
     interface_planes: tuple[tuple[int, float], ...]
-    settings: dict[str, Any]
+    settings: SolveSettings
     reference: Solution | None = None
     """The solution whose space and points all others use, for a problem with several materials."""
     is_cacheable: bool = True
@@ -90,7 +90,7 @@ class FullSolver:
         return 2.0 * h, up, down
 
 
-def solution_at(problem: Problem, settings: dict[str, Any]) -> Solution:
+def solution_at(problem: Problem, settings: SolveSettings) -> Solution:
     """Solve a problem; raise a `ProblemError` if no usable solution is found."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

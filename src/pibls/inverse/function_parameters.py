@@ -9,7 +9,9 @@ import numpy as np
 import sympy as sp
 from sympy.core.function import AppliedUndef, FunctionClass
 
+from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Expression, Number, Parameter, Unknown
 from pibls.geometry import box_of
 from pibls.inverse.data import Data
 from pibls.inverse.link_function import link_function
@@ -29,9 +31,9 @@ def expand_unknown_functions(
     """
     if not isinstance(unknown, Mapping):
         return unknown, list(problems), ()
-    out: dict[Any, Any] = {}
+    out: dict[Parameter | Unknown, Any] = {}
     fields: list[Field] = []
-    fields_by_function: dict[Any, Field] = {}
+    fields_by_function: dict[Unknown, Field] = {}
     for key, value in unknown.items():
         if isinstance(key, Field):
             fields.append(key)
@@ -55,7 +57,7 @@ def expand_unknown_functions(
     return out, [_with_fields(p, fields_by_function) for p in problems], tuple(fields)
 
 
-def _find_function(key: Any, problems: Sequence[Problem]) -> Any:
+def _find_function(key: Unknown | str, problems: Sequence[Problem]) -> Unknown | None:
     """Return the function among the parameters of a problem that k(x), k or "k" refers to."""
     if not isinstance(key, (AppliedUndef, FunctionClass, str)):
         return None
@@ -73,7 +75,7 @@ def _find_function(key: Any, problems: Sequence[Problem]) -> Any:
     return found
 
 
-def _replace_functions(problem: Problem, fields: Mapping[Any, Field]) -> Problem:
+def _replace_functions(problem: Problem, fields: Mapping[Unknown, Field]) -> Problem:
     """Return the problem with functions among its parameters replaced by fields."""
     stated = problem.function_parameters
     values = {**problem.parameters, **dict(stated.functions)}
@@ -83,7 +85,7 @@ def _replace_functions(problem: Problem, fields: Mapping[Any, Field]) -> Problem
     return Problem(problem.domain, stated.equations, stated.conditions, values)
 
 
-def _with_fields(problem: Problem, fields_by_function: Mapping[Any, Field]) -> Problem:
+def _with_fields(problem: Problem, fields_by_function: Mapping[Unknown, Field]) -> Problem:
     """Return the problem with its functions replaced by fields; cached for the same fields."""
     stated = problem.function_parameters
     mine = {f: b for g, b in fields_by_function.items() if (f := stated.find(g)) is not None}
@@ -95,7 +97,10 @@ def _with_fields(problem: Problem, fields_by_function: Mapping[Any, Field]) -> P
 
 
 def _default_field(
-    function: Any, bounds: Any, problems: Sequence[Problem], sets: Sequence[tuple[Data, ...]]
+    function: Unknown,
+    bounds: tuple[Number, Number],
+    problems: Sequence[Problem],
+    sets: Sequence[tuple[Data, ...]],
 ) -> Field:
     """Return a field over the range of the arguments that starts from the value given in the problem."""
     own = [p for p in problems if p.function_parameters.find(function) is not None]
@@ -116,16 +121,17 @@ def _default_field(
     link = empty.link
     width = link.high - link.low if np.isfinite(link.high - link.low) else 1.0
 
-    def start(*points: Any) -> Any:
+    def start(*points: Array) -> Array:
         there = np.broadcast_to(np.asarray(evaluate(*points), dtype=float), np.shape(points[0]))
-        return np.clip(there, link.low + _BOUND_MARGIN * width, link.high - _BOUND_MARGIN * width)
+        low, high = link.low + _BOUND_MARGIN * width, link.high - _BOUND_MARGIN * width
+        return np.asarray(np.clip(there, low, high))
 
     constant = not inner.free_symbols
     first = float(start(np.zeros(1))[0]) if constant and len(placeholders) == 1 else start
     return Field(str(function.func), ranges, bounds=bounds, start=first)
 
 
-def _value_within_bounds(function: Any, bounds: Any) -> float:
+def _value_within_bounds(function: Unknown, bounds: tuple[Number, Number]) -> float:
     """Return a number between the bounds."""
     link = link_function(bounds, str(function.func))
     if np.isfinite(link.low) and np.isfinite(link.high):
@@ -134,7 +140,7 @@ def _value_within_bounds(function: Any, bounds: Any) -> float:
 
 
 def _argument_range(
-    function: Any, argument: Any, problems: Sequence[Problem], sets: Sequence[tuple[Data, ...]]
+    function: Unknown, argument: Expression, problems: Sequence[Problem], sets: Sequence[tuple[Data, ...]]
 ) -> tuple[float, float]:
     """Return the range of an argument.
 
@@ -154,11 +160,16 @@ def _argument_range(
         )
     sampled_values += [v for p in problems for v in _initial_values(p, argument)]
     low, high = min(float(v.min()) for v in sampled_values), max(float(v.max()) for v in sampled_values)
+    return _widened(low, high)
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """Return a range with a margin, also of a constant."""
     more = _RANGE_MARGIN * (high - low or abs(high) or 1.0)
     return low - more, high + more
 
 
-def _initial_values(problem: Problem, u: Any) -> list[Any]:
+def _initial_values(problem: Problem, u: Unknown) -> list[Array]:
     """Return the initial values of u at sample points."""
     X = problem.domain.interior(200, np.random.default_rng(0))
     out = []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from pibls.expressions import Parameter
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Identifiability:
 
     determined: bool
     words: tuple[str, ...] = ()
-    directions: tuple[dict[Any, float], ...] = ()
+    directions: tuple[dict[Parameter, float], ...] = ()
     """Relative changes of the parameters that leave all measured values unchanged."""
 
     def __bool__(self) -> bool:

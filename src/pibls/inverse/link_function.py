@@ -5,15 +5,16 @@ No bound: h(s) = s. One bound: l + eˢ or u - eˢ. Two bounds: l + (u - l)/(1 + 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Expression
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class LinkFunction:
         """Whether all values lie strictly between the bounds."""
         return bool(np.all((values > self.low) & (values < self.high)))
 
-    def expression(self, s: Any) -> Any:
+    def expression(self, s: Expression) -> Expression:
         """Return h(s) as a SymPy expression."""
         low, high = (sp.nsimplify(v, rational=True) if isfinite(v) else v for v in (self.low, self.high))
         if isfinite(self.low) and isfinite(self.high):
@@ -64,7 +65,7 @@ class LinkFunction:
         return np.asarray(np.log(self.high - values) if isfinite(self.high) else values)
 
 
-def link_function(bounds: Any, name: str) -> LinkFunction:
+def link_function(bounds: Sequence[float | None] | None, name: str) -> LinkFunction:
     """Return the link function of bounds: None, or (low, high) with None or an infinity for no bound."""
     if bounds is None:
         return LinkFunction()

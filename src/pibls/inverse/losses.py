@@ -2,8 +2,6 @@ r"""Robust loss functions ½ρ(r²) and their influence functions ψ(r) = ρ'(r�
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pibls.arrays import Array
@@ -13,7 +11,7 @@ LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
 """The names used by `scipy.optimize.least_squares`."""
 
 
-def check_loss(loss: Any) -> str:
+def check_loss(loss: object) -> str:
     """Return the name of a loss function; raise a `ProblemError` if it is not known."""
     if loss not in LOSSES:
         raise ProblemError(

@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import PiblsError
+from pibls.expressions import Parameter
 from pibls.inverse.experiment import Experiment
 from pibls.inverse.fit_parameters import FitParameters
 from pibls.inverse.roughness_penalty import Smoothing
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 _MAX_REWEIGHTINGS = 12
 _WEIGHT_TOLERANCE = 0.5  # change of ln λ at which the penalty weights have converged
@@ -50,7 +54,7 @@ class FitProgress:
     step: int
     misfit: float
     """The root mean square of the residuals, in units of σ."""
-    values: dict[Any, float]
+    values: dict[Parameter, float]
 
 
 @dataclass
@@ -137,7 +141,7 @@ class Misfit:
         z = self.y - self.predict(theta) + J @ theta
         self.effective_parameters = self.smoothing.choose_weights(J / self.sigma[:, None], z / self.sigma)
 
-    def _least_squares(self, theta: Array, tolerance: float, max_steps: int) -> Any:
+    def _least_squares(self, theta: Array, tolerance: float, max_steps: int) -> OptimizeResult:
         from scipy.optimize import least_squares
 
         scale, u = self.scale, self.unknowns

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.expressions import Parameter
 from pibls.inverse.covariance import RANK_TOLERANCE
 from pibls.inverse.identifiability import Identifiability
 
@@ -28,7 +28,7 @@ Predict = Callable[[Array], Array]
 
 
 def assess_identifiability(
-    symbols: Sequence[Any],
+    symbols: Sequence[Parameter],
     theta: Array,
     low: Array,
     high: Array,
@@ -78,7 +78,7 @@ def assess_identifiability(
     return Identifiability(not words, tuple(words), tuple(found))
 
 
-def _as_mapping(symbols: Sequence[Any], effective: list[int], v: Array) -> dict[Any, float]:
+def _as_mapping(symbols: Sequence[Parameter], effective: list[int], v: Array) -> dict[Parameter, float]:
     return {
         symbols[i]: float(c)
         for i, c in zip(effective, v, strict=True)
@@ -86,14 +86,14 @@ def _as_mapping(symbols: Sequence[Any], effective: list[int], v: Array) -> dict[
     }
 
 
-def _combination(direction: dict[Any, float]) -> str:
+def _combination(direction: dict[Parameter, float]) -> str:
     if len(direction) == 1:
         return str(next(iter(direction)))
     return "the direction (" + ", ".join(f"{k}: {v:+.2g}" for k, v in direction.items()) + ")"
 
 
 def _describe_null_space(
-    names: list[Any],
+    names: list[Parameter],
     theta: Array,
     null: Array,
     effective: list[int],
@@ -122,10 +122,10 @@ def _describe_null_space(
 
 
 def _hypotheses(
-    names: list[Any], null: Array, theta: Array
-) -> list[tuple[list[Any], Callable[[Array], Array]]]:
+    names: list[Parameter], null: Array, theta: Array
+) -> list[tuple[list[Parameter], Callable[[Array], Array]]]:
     """Return products and sums of parameters that may be determined, and moves that leave them unchanged."""
-    out: list[tuple[list[Any], Callable[[Array], Array]]] = []
+    out: list[tuple[list[Parameter], Callable[[Array], Array]]] = []
     if (theta > 0).all() or (theta < 0).all():
         rows = _rational(_complement(null))
         if rows is not None:
@@ -138,7 +138,7 @@ def _hypotheses(
     return out
 
 
-def _moves(names: Sequence[Any], v: Array) -> str:
+def _moves(names: Sequence[Parameter], v: Array) -> str:
     """Return the components of a direction that are not negligible."""
     return ", ".join(f"{n} {c:+.3g}" for n, c in zip(names, v, strict=True) if abs(c) > _MIN_COMPONENT)
 
@@ -178,7 +178,7 @@ def _complement(null: Array) -> Array:
     return np.asarray(Vt[int(np.sum(s > 1e-8 * s[0])) :])
 
 
-def _rational(rows: Array) -> list[list[Any]] | None:
+def _rational(rows: Array) -> list[list[sp.Rational]] | None:
     """Return the reduced row echelon form as fractions with small denominators, or None."""
     R, place = rows.copy(), 0
     for i in range(len(R)):

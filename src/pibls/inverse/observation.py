@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.expressions import Expression, Parameter
 from pibls.geometry import space_of, time_of
 from pibls.inverse.parameter_derivatives import DifferentiatedExpression
 from pibls.problem import PartialDerivative, Problem
@@ -77,7 +78,9 @@ class Observation:
         return np.asarray(total)
 
 
-def compile_observation(problem: Problem, expression: Any, X: Array, symbols: Sequence[Any]) -> Observation:
+def compile_observation(
+    problem: Problem, expression: Expression, X: Array, symbols: Sequence[Parameter]
+) -> Observation:
     """Compile an expression of the unknowns and of the parameters of problem and fit, at its points.
 
     If it contains integrals, the points are times, (n, 1), or empty, (n, 0).

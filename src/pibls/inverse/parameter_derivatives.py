@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from pibls.arrays import Array
+from pibls.arrays import Array, PointFunction
 from pibls.problem import DataFunction, Form, PartialDerivative, Problem
 from pibls.problem.forms.compiled_expressions import compile_expressions
 from pibls.problem.forms.data_functions import call_at_points
@@ -28,7 +27,7 @@ class DifferentiatedExpression:
     """The parameters of the derivatives, as indices into all parameters."""
     depends_on_parameters: bool
     """Whether the expression depends on any of these."""
-    _function: Any
+    _function: PointFunction
 
     @classmethod
     def of(cls, form: Form, parameter_indices: Sequence[int]) -> DifferentiatedExpression:

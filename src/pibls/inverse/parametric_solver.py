@@ -18,6 +18,7 @@ from pibls.problem import PartialDerivative, Problem
 from pibls.problem.forms.compilation import compile_problem
 from pibls.problem.interfaces.decomposition import subdomain_decomposition
 from pibls.solution import Solution
+from pibls.solution.settings import SolveSettings
 
 
 class ParametricSolver(Protocol):
@@ -44,7 +45,7 @@ class ParametricSolver(Protocol):
 
 
 def parametric_solver(
-    solution: Solution, parameter_indices: Sequence[int], settings: dict[str, Any]
+    solution: Solution, parameter_indices: Sequence[int], settings: SolveSettings
 ) -> tuple[ParametricSolver, Any]:
     """Return a solver that reuses the space of this solution if possible, and the state at its parameters."""
     compiled = compile_problem(solution.problem)

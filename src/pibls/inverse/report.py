@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from pibls.expressions import Parameter
 
 if TYPE_CHECKING:
     from pibls.inverse.result import Fit
@@ -43,7 +45,7 @@ def _size_line(fit: Fit) -> str:
     )
 
 
-def _parameter_lines(fit: Fit, coefficients: Set[Any]) -> Iterator[str]:
+def _parameter_lines(fit: Fit, coefficients: Set[Parameter]) -> Iterator[str]:
     """Yield value, standard deviation, interval, start and bounds of each parameter."""
     u = fit.unknowns
     width = max((len(str(s)) for s in fit.parameters if s not in coefficients), default=0)
@@ -59,7 +61,7 @@ def _parameter_lines(fit: Fit, coefficients: Set[Any]) -> Iterator[str]:
         )
 
 
-def _correlation_lines(fit: Fit, coefficients: Set[Any]) -> Iterator[str]:
+def _correlation_lines(fit: Fit, coefficients: Set[Parameter]) -> Iterator[str]:
     """Yield the pairs of parameters that are strongly correlated."""
     C = fit.correlation
     for i in range(len(fit.unknowns)):

@@ -3,12 +3,14 @@ r"""The result of a fit: parameters θ̂ ± t √C_kk, intervals, bands, tests a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, floats
 from pibls.errors import ProblemError
+from pibls.expressions import Expression, Parameter, Unknown
 from pibls.inverse.covariance import correlation_matrix, parameter_covariance
 from pibls.inverse.experiment import Experiment
 from pibls.inverse.fit_parameters import FitParameters
@@ -22,6 +24,9 @@ from pibls.inverse.residual_tests import Residuals, assess_residuals, path_order
 from pibls.inverse.unknown_function import Field
 from pibls.runtime.caching import cached_property
 from pibls.solution import Solution
+
+if TYPE_CHECKING:
+    pass
 
 _BOUND_TOLERANCE = 1e-6  # of the width between the bounds
 
@@ -44,7 +49,7 @@ class Fit:
     seconds: float
 
     @property
-    def parameters(self) -> tuple[Any, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         """The symbols that were fitted."""
         return self.unknowns.symbols
 
@@ -67,7 +72,7 @@ class Fit:
         return self.solutions[0]
 
     @cached_property
-    def values(self) -> dict[Any, float]:
+    def values(self) -> dict[Parameter, float]:
         """The value of each parameter."""
         return dict(zip(self.parameters, map(float, self.descent.theta), strict=True))
 
@@ -86,7 +91,7 @@ class Fit:
         return correlation_matrix(self.covariance)
 
     @cached_property
-    def std(self) -> dict[Any, float]:
+    def std(self) -> dict[Parameter, float]:
         """The standard deviation of each parameter; infinite if it is not determined."""
         return dict(zip(self.parameters, map(float, np.sqrt(np.diag(self.covariance))), strict=True))
 
@@ -123,7 +128,7 @@ class Fit:
         return max(len(self.misfit.y) - round(self.misfit.effective_parameters), 1)
 
     @property
-    def at_bounds(self) -> tuple[Any, ...]:
+    def at_bounds(self) -> tuple[Parameter, ...]:
         """Parameters at one of their bounds; their intervals are at best one-sided."""
         u, theta = self.unknowns, self.descent.theta
         width = np.where(np.isfinite(u.high - u.low), u.high - u.low, np.inf)
@@ -133,7 +138,10 @@ class Fit:
         return tuple(s for s, n in zip(self.parameters, near, strict=True) if n)
 
     def interval(
-        self, parameter: Any, level: float = 0.95, method: Literal["covariance", "profile"] = "covariance"
+        self,
+        parameter: Parameter | str,
+        level: float = 0.95,
+        method: Literal["covariance", "profile"] = "covariance",
     ) -> tuple[float, float]:
         """Return a confidence interval, from the covariance or from the profile of the misfit.
 
@@ -208,7 +216,9 @@ class Fit:
 
         return profile
 
-    def function(self, field: Any, *points: Any, level: float = 0.95) -> tuple[Array, Array, Array]:
+    def function(
+        self, field: Unknown | str, *points: npt.ArrayLike, level: float = 0.95
+    ) -> tuple[Array, Array, Array]:
         """Return the value and the lower and upper end of the confidence band of an unknown function.
 
         ``field`` is the key used in ``fit(unknown=…)``: k(x), k, its name, or a `Field`; ``points`` are
@@ -228,7 +238,7 @@ class Fit:
         a, b, c = (field.link.forward(v) for v in out)
         return (a, b, c) if np.all(b <= c) else (a, c, b)
 
-    def _find_field(self, key: Any) -> Field:
+    def _find_field(self, key: Unknown | str) -> Field:
         name = str(key).partition("(")[0]
         for f in self.fields:
             if key is f or name == f.name:
@@ -243,7 +253,7 @@ class Fit:
 
     def band(
         self,
-        expression: Any = None,
+        expression: Expression | None = None,
         points: Any = None,
         level: float = 0.95,
         *,
@@ -359,7 +369,7 @@ def _first_set(experiments: tuple[Experiment, ...], problem: int) -> int:
     return sum(len(e.data) for e in experiments[:problem])
 
 
-def _check_level(level: Any) -> None:
+def _check_level(level: float) -> None:
     if not isinstance(level, (int, float)) or not 0 < level < 1:
         raise ProblemError(
             "level", expected="a number between 0 and 1", got=repr(level), remedy="Write 0.95 for 95 %."

@@ -61,7 +61,7 @@ class Smoothing:
 
     def effective_parameters(self, A: Array) -> float:
         """Return the effective number of parameters, the trace of the hat matrix."""
-        return float(np.trace(np.linalg.solve(self._normal_matrix(A), A.T @ A)))
+        return float(np.trace(np.linalg.solve(self.normal_matrix(A), A.T @ A)))
 
     def covariance(self, A: Array, z: Array | None = None) -> Array:
         """Return (AᵀA + λBᵀB)⁻¹, the posterior covariance; with z including the uncertainty of λ.
@@ -69,16 +69,16 @@ class Smoothing:
         With z the covariance is averaged over λ, weighted by the marginal likelihood.
         """
         if z is None:
-            return np.asarray(np.linalg.inv(self._normal_matrix(A)), dtype=float)
-        here = np.linalg.solve(self._normal_matrix(A), A.T @ z)
+            return np.asarray(np.linalg.inv(self.normal_matrix(A)), dtype=float)
+        here = np.linalg.solve(self.normal_matrix(A), A.T @ z)
         out = np.zeros((A.shape[1], A.shape[1]))
         for i in range(len(self.blocks)):
             candidates = [self._with_weight(i, v) for v in self._candidate_weights(A, i)]
-            scores = np.array([t._score(A, z) for t in candidates])
+            scores = np.array([t.score(A, z) for t in candidates])
             shares = np.exp(-0.5 * (scores - scores.min()))
             for share, t in zip(shares / shares.sum(), candidates, strict=True):
                 if share > _TINY:
-                    deviation = np.linalg.solve(t._normal_matrix(A), A.T @ z) - here
+                    deviation = np.linalg.solve(t.normal_matrix(A), A.T @ z) - here
                     out += share * (t.covariance(A) / len(self.blocks) + np.outer(deviation, deviation))
         return out
 
@@ -91,16 +91,16 @@ class Smoothing:
         return Smoothing(self.blocks, strengths, self.sigma_is_known)
 
     def _score_at(self, i: int, A: Array, z: Array, strength: float) -> float:
-        return self._with_weight(i, strength)._score(A, z)
+        return self._with_weight(i, strength).score(A, z)
 
-    def _normal_matrix(self, A: Array) -> Array:
+    def normal_matrix(self, A: Array) -> Array:
         R = self.rows(A.shape[1])
         M = A.T @ A + R.T @ R
         return M + _TINY * np.diag(np.maximum(np.diag(M), np.diag(M).max() * 1e-6))
 
-    def _score(self, A: Array, z: Array) -> float:
+    def score(self, A: Array, z: Array) -> float:
         """Return -2 ln p(z | λ), with c integrated out, and σ too if it is not known."""
-        M, R = self._normal_matrix(A), self.rows(A.shape[1])
+        M, R = self.normal_matrix(A), self.rows(A.shape[1])
         c = np.linalg.solve(M, A.T @ z)
         misfit = float(np.sum((z - A @ c) ** 2) + np.sum((R @ c) ** 2))
         ranks = [_rank(B) for _, B in self.blocks]

@@ -12,10 +12,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import sympy as sp
 
-from pibls.arrays import Array, floats
+from pibls.arrays import Array, PointFunction, floats
 from pibls.errors import ProblemError
+from pibls.expressions import Expression, Parameter
 from pibls.inverse.link_function import LinkFunction, link_function
 from pibls.runtime.caching import cached_property
 
@@ -58,8 +60,8 @@ class Field:
         ranges: Sequence[Any],
         *,
         degree: int = 8,
-        start: Any = 0.0,
-        bounds: Any = None,
+        start: PointFunction | float = 0.0,
+        bounds: Sequence[float | None] | None = None,
         positive: bool = False,
     ) -> None:
         self.name = str(name)
@@ -81,7 +83,7 @@ class Field:
         self.symbols = tuple(sp.Symbol(f"{self.name}_{'_'.join(map(str, a))}") for a in self.exponents)
         self.initial_coefficients = self._fit_start(start)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Expression) -> Expression:
         """Return the function of these SymPy expressions, as a SymPy expression."""
         if len(arguments) != len(self.ranges):
             raise ProblemError(
@@ -101,11 +103,11 @@ class Field:
         return self.link.expression(sp.Add(*terms))
 
     @property
-    def parameters(self) -> dict[Any, float]:
+    def parameters(self) -> dict[Parameter, float]:
         """The coefficients, with the values that represent ``start``."""
         return dict(zip(self.symbols, map(float, self.initial_coefficients), strict=True))
 
-    def _fit_start(self, start: Any) -> Array:
+    def _fit_start(self, start: PointFunction | float) -> Array:
         """Return the coefficients of the weighted least-squares fit to ``start`` at the Gauss points."""
         grids, weights = self._gauss_rule()
         value = floats(start(*grids) if callable(start) else start)
@@ -132,7 +134,7 @@ class Field:
         weights = np.sqrt(np.prod(np.meshgrid(*([0.5 * w] * d), indexing="ij"), axis=0)).ravel()
         return [g.ravel() for g in grids], weights
 
-    def basis_values(self, points: Sequence[Any], orders: Sequence[int] | None = None) -> Array:
+    def basis_values(self, points: Sequence[npt.ArrayLike], orders: Sequence[int] | None = None) -> Array:
         """Return the basis functions, or their derivatives, at points, (n, coefficients)."""
         from numpy.polynomial import chebyshev
 
@@ -170,7 +172,7 @@ class Field:
         return f"<Field {self.name} on {self.ranges}, {len(self.symbols)} coefficients>"
 
 
-def _rational(value: float) -> Any:
+def _rational(value: float) -> sp.Rational:
     return sp.nsimplify(value, rational=True)
 
 

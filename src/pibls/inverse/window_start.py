@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array, Rng
 from pibls.basis.cube_points import CLOSED_RULES
+from pibls.expressions import Coordinate
 from pibls.geometry import Domain
 from pibls.problem import PartialDerivative, Region
 from pibls.problem.forms.compilation import CompiledProblem, Residual
 from pibls.problem.regions.points import Points, PointSet
 from pibls.spaces import Space
+
+if TYPE_CHECKING:
+    from pibls.problem.regions.protocol import Notation
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class WindowStart(Region):
     def allows_time_stepping(self, domain: Domain) -> bool:
         return True
 
-    def describe(self, coordinates: tuple[Any, ...], pen: Any) -> str:
+    def describe(self, coordinates: tuple[Coordinate, ...], pen: Notation) -> str:
         return f"at the start of the window, {coordinates[self.axis]} = {self.level:g}"
 
 

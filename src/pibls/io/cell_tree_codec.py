@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.io.field_codecs import FloatArray
-from pibls.io.record import Record, damaged_file
+from pibls.io.record import Json, Record, damaged_file
 from pibls.spaces import Branch, CellTree
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ MAX_DEPTH = 256
 class CellTreeCodec:
     """Codec of the root of a `CellTree`."""
 
-    def write(self, value: Any, writer: Writer) -> dict[str, Any]:
+    def write(self, value: Any, writer: Writer) -> dict[str, Json]:
         axes: list[int] = []
         levels: list[float] = []
         open_nodes: list[tuple[Branch | None, int]] = [(value, 0)]
@@ -39,7 +39,7 @@ class CellTreeCodec:
             if node is not None:
                 levels.append(node.level)
                 open_nodes += [(node.high, depth + 1), (node.low, depth + 1)]
-        return {"axes": axes, "levels": writer.array(np.array(levels))}
+        return {"axes": [*axes], "levels": writer.array(np.array(levels))}
 
     def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Branch | None:
         inner = record.record(key)

@@ -29,14 +29,14 @@ from dataclasses import dataclass
 from io import BufferedReader
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError, failure_reason
 from pibls.io.atomic import write_atomically
-from pibls.io.record import Record, damaged_file
+from pibls.io.record import Json, Record, damaged_file
 from pibls.io.serialization import MAX_AXES
 
 SIGNATURE = b"\x89pibls\r\n"
@@ -70,7 +70,7 @@ class Container:
     arrays: tuple[Array, ...]
 
 
-def write_container(path: Path, header: Mapping[str, Any], arrays: Sequence[Array], argument: str) -> None:
+def write_container(path: Path, header: Mapping[str, object], arrays: Sequence[Array], argument: str) -> None:
     """Write a file atomically."""
     # The memory order of arrays is kept, since the rounding of products depends on it.
     fortran = [i for i, a in enumerate(arrays) if a.flags.f_contiguous and not a.flags.c_contiguous]
@@ -153,14 +153,15 @@ def _check_start(start: bytes, size: int, name: str) -> int:
     return int(length)
 
 
-def _parsed(data: bytes, name: str) -> Any:
+def _parsed(data: bytes, name: str) -> Json:
     try:
-        return json.loads(data.decode("ascii"), parse_constant=_no_constant)
+        found: Json = json.loads(data.decode("ascii"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as problem:
         raise damaged_file(name, "a JSON header", str(problem)[:80] or "none") from None
+    return found
 
 
-def _no_constant(word: str) -> Any:
+def _no_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not JSON")
 
 

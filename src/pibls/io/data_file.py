@@ -25,13 +25,15 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError, failure_reason
+from pibls.expressions import Coordinate, Expression
 from pibls.inverse.data import Data
 from pibls.io.offsets import KeyPath
 from pibls.io.statements import ExpressionReader, check_entry_count
-from pibls.io.toml_document import Document, describe
+from pibls.io.toml_document import Document, TomlValue, describe
 from pibls.problem import Problem
 from pibls.text import did_you_mean
 
@@ -74,8 +76,8 @@ class DataEntry:
     """One entry of [[data]]; the CSV file is read by `load`."""
 
     file: str | None
-    expression: Any
-    points: Mapping[Any, str | float]
+    expression: Expression
+    points: Mapping[Coordinate, str | float]
     values: tuple[str, ...]
     sigma: str | float | None = None
     where: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -103,9 +105,9 @@ class DataEntry:
         columns = [table.column(v)[keep] for v in self.values]
         points = {c: table.column(v)[keep] if isinstance(v, str) else v for c, v in self.points.items()}
         values = columns[0] if len(columns) == 1 else np.array(columns)
-        sigma: Any = self.sigma
-        if isinstance(sigma, str):
-            sigma = np.broadcast_to(table.column(sigma)[keep], values.shape)
+        sigma: npt.ArrayLike | None = self.sigma
+        if isinstance(self.sigma, str):
+            sigma = np.broadcast_to(table.column(self.sigma)[keep], values.shape)
         return Data(self.expression, points, values, sigma=sigma)
 
 
@@ -189,25 +191,32 @@ def read_entries(doc: Document, reader: ExpressionReader, problem: Problem) -> t
     return tuple(_entry(doc, reader, problem, ("data", i), e) for i, e in enumerate(entries))
 
 
-def _entry(doc: Document, reader: ExpressionReader, problem: Problem, path: KeyPath, given: Any) -> DataEntry:
+def _measured_expression(
+    reader: ExpressionReader, problem: Problem, path: KeyPath, table: Mapping[str, TomlValue]
+) -> Expression:
+    if "of" in table:
+        return reader.scalar((*path, "of"), table["of"])
+    if len(problem.unknowns) == 1:
+        return problem.unknowns[0]
+    raise reader.doc.error_at(path, 'of = "…"', "none", "Write which of the unknowns was measured.")
+
+
+def _entry(
+    doc: Document, reader: ExpressionReader, problem: Problem, path: KeyPath, given: TomlValue
+) -> DataEntry:
     table = doc.table(path, given, KEYS)
     names = {str(c): c for c in problem.coordinates}
-    of = (*path, "of")
-    if "of" in table:
-        expression = reader.scalar(of, table["of"])
-    elif len(problem.unknowns) == 1:
-        expression = problem.unknowns[0]
-    else:
-        raise doc.error_at(path, 'of = "…"', "none", "Write which of the unknowns was measured.")
-    found: dict[Any, str | float] = {c: name for name, c in names.items()}
+    expression = _measured_expression(reader, problem, path, table)
+    found: dict[Coordinate, str | float] = {c: name for name, c in names.items()}
     for name, where in doc.table((*path, "points"), table.get("points", {}), names).items():
         found[names[name]] = _column_or_number(doc, (*path, "points", name), where)
-    values = table.get("values", str(getattr(expression, "func", "value")))
+    values = table.get("values", str(expression.func))
     listed = [values] if isinstance(values, str) else values
-    if not isinstance(listed, list) or not listed or not all(isinstance(v, str) for v in listed):
+    columns = [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
+    if not isinstance(listed, list) or not listed or len(columns) < len(listed):
         raise doc.error_at((*path, "values"), "the names of columns", describe(values), 'Write values = "u".')
     sigma = _column_or_number(doc, (*path, "sigma"), table["sigma"]) if "sigma" in table else None
-    where = {
+    intervals = {
         name: _interval(doc, (*path, "where", name), v)
         for name, v in doc.table((*path, "where"), table.get("where", {})).items()
     }
@@ -216,13 +225,13 @@ def _entry(doc: Document, reader: ExpressionReader, problem: Problem, path: KeyP
         None if file is None else _file(doc, (*path, "file"), file),
         expression,
         found,
-        tuple(listed),
+        tuple(columns),
         sigma,
-        where,
+        intervals,
     )
 
 
-def _file(doc: Document, path: KeyPath, value: Any) -> str:
+def _file(doc: Document, path: KeyPath, value: TomlValue) -> str:
     name = doc.string(path, value)
     if name.startswith(("/", "\\")) or ".." in name or ":" in name or len(name) > 200:
         remedy = "Write a name without .. and a leading /; --data accepts any path."
@@ -230,19 +239,19 @@ def _file(doc: Document, path: KeyPath, value: Any) -> str:
     return name
 
 
-def _column_or_number(doc: Document, path: KeyPath, value: Any) -> str | float:
+def _column_or_number(doc: Document, path: KeyPath, value: TomlValue) -> str | float:
     if isinstance(value, str):
         return value
     return _number(doc, path, value)
 
 
-def _number(doc: Document, path: KeyPath, value: Any) -> float:
+def _number(doc: Document, path: KeyPath, value: TomlValue) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
         raise doc.error_at(path, "a number", describe(value), "Write a number, such as 0.5.")
     return float(value)
 
 
-def _interval(doc: Document, path: KeyPath, value: Any) -> tuple[float, float]:
+def _interval(doc: Document, path: KeyPath, value: TomlValue) -> tuple[float, float]:
     """Read a value, or [minimum, maximum]."""
     if isinstance(value, list):
         if len(value) != 2:
@@ -274,7 +283,7 @@ def read_fit(doc: Document) -> FitSettings:
     return FitSettings(unknown, settings)
 
 
-def _bounds(doc: Document, path: KeyPath, value: Any) -> tuple[float, float]:
+def _bounds(doc: Document, path: KeyPath, value: TomlValue) -> tuple[float, float]:
     if not isinstance(value, list):
         raise doc.error_at(path, "[low, high]", describe(value), "Write D = [100, 3000].")
     return _interval(doc, path, value)
@@ -282,7 +291,7 @@ def _bounds(doc: Document, path: KeyPath, value: Any) -> tuple[float, float]:
 
 def entries_from_columns(problem: Problem, columns: Sequence[str]) -> tuple[DataEntry, ...]:
     """Return entries for columns named like coordinates and unknowns; ``sigma_u`` is the noise of u."""
-    points: dict[Any, str | float] = {c: str(c) for c in problem.coordinates}
+    points: dict[Coordinate, str | float] = {c: str(c) for c in problem.coordinates}
     found = []
     for u in problem.unknowns:
         name = str(u.func)

@@ -10,23 +10,27 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Number, Parameter, Unknown
 from pibls.geometry import Box, Interval
-from pibls.geometry.shape import inside_condition
+from pibls.geometry.shape import Shape, inside_condition
 from pibls.io.offsets import KeyPath
 from pibls.io.shape_reader import read_expression, read_shape_table
 from pibls.io.symbols import check_symbol_name, parse_assumptions
-from pibls.io.toml_document import Document, describe
+from pibls.io.toml_document import Document, TomlValue, describe
 from pibls.text import Names
 from pibls.text.names import check_name
 
+if TYPE_CHECKING:
+    from pibls.geometry.protocol import Domain
+
 _APPLIED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?:\(([A-Za-z0-9_, ]*)\))?", re.ASCII)
 
-Constant = Callable[[KeyPath, Any], Any]
+Constant = Callable[[KeyPath, TomlValue], Number]
 """Reads a number, also from text that evaluates to one."""
 
 
@@ -34,23 +38,23 @@ Constant = Callable[[KeyPath, Any], Any]
 class DomainContext:
     """A domain, the names for texts, the shapes by name, and a factory for symbols of parameters."""
 
-    domain: Any
+    domain: Domain
     names: Names
-    shapes: Mapping[str, Any]
-    parameter: Callable[[str], Any]
+    shapes: Mapping[str, Domain]
+    parameter: Callable[[str], Parameter]
 
 
 def read_domain(doc: Document, constant: Constant) -> DomainContext:
     """Read the domain and the names of a document."""
     symbols = _SymbolFactory(doc)
-    reader, shapes = _ValueReader(doc, symbols, constant), dict[str, Any]()
+    reader, shapes = _ValueReader(doc, symbols, constant), dict[str, Shape]()
     for name, value in doc.table(("shapes",), doc.values.get("shapes", {})).items():
         shapes[name] = read_shape_table(reader, ("shapes", name), value, shapes)
     space = _spatial_domain(doc, symbols, shapes, constant)
     time = doc.table(("time",), doc.values.get("time", {}))
     if len(time) > 1:
         raise doc.error_at(("time",), "one time coordinate", ", ".join(time), "Remove the others.", key=True)
-    domain = space
+    domain: Domain = space
     for name, ends in time.items():
         path: KeyPath = ("time", name)
         low, high = _ends(doc, path, ends, constant)
@@ -79,27 +83,28 @@ class _SymbolFactory:
             key: self._assumption_dict(("assumptions", key), value)
             for key, value in doc.table(("assumptions",), doc.values.get("assumptions", {})).items()
         }
-        self.symbols_by_name: dict[str, Any] = {}
+        self.symbols_by_name: dict[str, Coordinate] = {}
 
-    def symbol(self, name: str) -> Any:
+    def symbol(self, name: str) -> Coordinate:
         """Return the coordinate of this name."""
         return self.symbols_by_name.setdefault(name, self.parameter(name))
 
-    def parameter(self, name: str) -> Any:
+    def parameter(self, name: str) -> Parameter:
         """Return the parameter of this name."""
         return sp.Symbol(self._symbol_names.get(name, name), **self._assumptions.get(name, {}))
 
-    def function(self, name: str, arguments: tuple[Any, ...]) -> Any:
+    def function(self, name: str, arguments: tuple[Coordinate, ...]) -> Unknown:
         """Return the unknown of this name."""
         return sp.Function(self._symbol_names.get(name, name), **self._assumptions.get(name, {}))(*arguments)
 
-    def _symbol_name(self, path: KeyPath, value: Any) -> str:
+    def _symbol_name(self, path: KeyPath, value: TomlValue) -> str:
         with self._doc.locate_errors(path):
             return check_symbol_name(self._doc.string(path, value), self._doc.name(path))
 
-    def _assumption_dict(self, path: KeyPath, value: Any) -> dict[str, bool]:
-        words = [value] if isinstance(value, str) else value
-        if not isinstance(words, list) or not all(isinstance(w, str) for w in words):
+    def _assumption_dict(self, path: KeyPath, value: TomlValue) -> dict[str, bool]:
+        given = [value] if isinstance(value, str) else value
+        words = [w for w in given if isinstance(w, str)] if isinstance(given, list) else []
+        if not isinstance(given, list) or len(words) < len(given):
             raise self._doc.error_at(
                 path, 'a list of assumptions such as ["real"]', describe(value), 'Write ["real"].'
             )
@@ -108,8 +113,8 @@ class _SymbolFactory:
 
 
 def _spatial_domain(
-    doc: Document, symbols: _SymbolFactory, shapes: Mapping[str, Any], constant: Constant
-) -> Any:
+    doc: Document, symbols: _SymbolFactory, shapes: Mapping[str, Shape], constant: Constant
+) -> Shape:
     sides = doc.table(("domain",), doc.values.get("domain", {}))
     if not sides:
         raise doc.error_at(("domain",), "coordinates with bounds", "none", "Write [domain] and x = [0, 1].")
@@ -132,7 +137,7 @@ def _spatial_domain(
     return _box(doc, ("domain",), sides, symbols, constant, "interval" if len(sides) == 1 else "box")
 
 
-def _is_used_in_text(values: Any, name: str) -> bool:
+def _is_used_in_text(values: TomlValue | Mapping[str, TomlValue], name: str) -> bool:
     """Whether inside(name) occurs anywhere in a document."""
     if isinstance(values, str):
         return bool(re.search(rf"\binside\(\s*{name}\s*\)", values))
@@ -143,11 +148,11 @@ def _is_used_in_text(values: Any, name: str) -> bool:
 def _box(
     doc: Document,
     path: KeyPath,
-    sides: Mapping[str, Any],
+    sides: Mapping[str, TomlValue],
     symbols: _SymbolFactory,
     constant: Constant,
     kind: str,
-) -> Any:
+) -> Shape:
     ends = {}
     for name, value in sides.items():
         place = (*path, name)
@@ -167,7 +172,7 @@ def _box(
         raise doc.located_error(error, (*path, *wrong[-1:])) from None
 
 
-def _ends(doc: Document, path: KeyPath, value: Any, constant: Constant) -> tuple[Any, Any]:
+def _ends(doc: Document, path: KeyPath, value: TomlValue, constant: Constant) -> tuple[Number, Number]:
     if not isinstance(value, list) or len(value) != 2:
         name = path[-1]
         raise doc.error_at(
@@ -177,7 +182,7 @@ def _ends(doc: Document, path: KeyPath, value: Any, constant: Constant) -> tuple
     return low, high
 
 
-def _end(doc: Document, path: KeyPath, value: Any, constant: Constant) -> Any:
+def _end(doc: Document, path: KeyPath, value: TomlValue, constant: Constant) -> Number:
     # Decimals are rounded to floats, so that 3.141592653589793 is the float that was written.
     return float(value) if isinstance(value, Decimal) else constant(path, value)
 
@@ -190,22 +195,24 @@ class _ValueReader:
     symbols: _SymbolFactory
     constant: Constant
 
-    def number(self, path: KeyPath, value: Any) -> Any:
+    def number(self, path: KeyPath, value: TomlValue) -> Number:
         return _end(self.doc, path, value, self.constant)
 
-    def ends(self, path: KeyPath, value: Any) -> tuple[Any, Any]:
+    def ends(self, path: KeyPath, value: TomlValue) -> tuple[Number, Number]:
         return _ends(self.doc, path, value, self.constant)
 
-    def symbol(self, path: KeyPath, name: Any) -> Any:
+    def symbol(self, path: KeyPath, name: str) -> Coordinate:
         with self.doc.locate_errors(path):
             check_name(name, "coordinate", [])
         return self.symbols.symbol(name)
 
-    def box(self, path: KeyPath, sides: Mapping[str, Any], kind: str) -> Any:
+    def box(self, path: KeyPath, sides: Mapping[str, TomlValue], kind: str) -> Shape:
         return _box(self.doc, path, sides, self.symbols, self.constant, kind)
 
 
-def _unknowns(doc: Document, symbols: _SymbolFactory, coordinates: Mapping[str, Any]) -> dict[str, Any]:
+def _unknowns(
+    doc: Document, symbols: _SymbolFactory, coordinates: Mapping[str, Coordinate]
+) -> dict[str, Unknown]:
     """Read unknowns = ["u"], or ["u(y, x)"] for another order of the coordinates; the default is u."""
     given = doc.values.get("unknowns", ["u"])
     texts = [given] if isinstance(given, str) else given

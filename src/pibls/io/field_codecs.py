@@ -7,13 +7,15 @@ coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from pibls.io.record import Record, damaged_file, json_number
+from pibls.arrays import Array
+from pibls.io.record import Json, Record, damaged_file, json_number
 
 if TYPE_CHECKING:
     from pibls.io.serialization import Reader, Writer
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 class FieldCodec(Protocol):
     """Writes and reads one attribute of an object."""
 
-    def write(self, value: Any, writer: Writer) -> Any:
+    def write(self, value: Any, writer: Writer) -> Json:
         """Return the value as JSON; arrays are passed to the writer."""
 
     def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Any:
@@ -35,10 +37,10 @@ class FloatArray:
 
     axes: str
 
-    def write(self, value: Any, writer: Writer) -> int:
+    def write(self, value: npt.ArrayLike, writer: Writer) -> int:
         return writer.array(value)
 
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Any:
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Array:
         found = reader.array(record, key)
         names = self.axes.split()
         lengths = dict(axes)
@@ -59,10 +61,10 @@ class Nested:
     role: str
     in_space: bool = False
 
-    def write(self, value: Any, writer: Writer) -> Any:
+    def write(self, value: object, writer: Writer) -> Json:
         return writer.write_object(value, self.role)
 
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Any:
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> object:
         return (reader.in_space() if self.in_space else reader).read_object(record.record(key), self.role)
 
 
@@ -73,10 +75,10 @@ class TupleOf:
     codec: FieldCodec
     least: int = 1
 
-    def write(self, value: Any, writer: Writer) -> list[Any]:
+    def write(self, value: Iterable[object], writer: Writer) -> list[Json]:
         return [self.codec.write(v, writer) for v in value]
 
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> tuple[Any, ...]:
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> tuple[object, ...]:
         values = record.entries(key)
         if len(values) < self.least:
             raise record.error_at(key, "at least one entry")
@@ -92,13 +94,13 @@ class SharedTuple:
 
     role: str
 
-    def write(self, value: Any, writer: Writer) -> dict[str, Any]:
+    def write(self, value: Sequence[object], writer: Writer) -> dict[str, Json]:
         numbers: dict[int, int] = {}
         order = [numbers.setdefault(id(v), len(numbers)) for v in value]
         unique = [value[order.index(i)] for i in range(len(numbers))]
-        return {"order": order, "once": [writer.write_object(v, self.role) for v in unique]}
+        return {"order": [*order], "once": [writer.write_object(v, self.role) for v in unique]}
 
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> tuple[Any, ...]:
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> tuple[object, ...]:
         inner = record.record(key)
         unique = [reader.read_object(r, self.role) for r in inner.records("once")]
         order = inner.integers("order", maximum=len(unique) - 1)
@@ -115,7 +117,7 @@ class NamedObject:
 
     what: str = "a name"
 
-    def name(self, value: Any) -> str | None:
+    def name(self, value: object) -> str | None:
         """Return the name of an object; None if it is not in the table."""
         for name, known in self.table.items():
             # Compared by class and settings: sine and cosine differ only in their settings.
@@ -123,7 +125,7 @@ class NamedObject:
                 return name
         return None
 
-    def write(self, value: Any, writer: Writer) -> str:
+    def write(self, value: object, writer: Writer) -> str:
         name = self.name(value)
         if name is None:
             got = f"an object of class {type(value).__name__}"
@@ -141,10 +143,10 @@ class NamedObject:
 class JsonValue:
     """A JSON value, given by the functions that write it and read it from a record."""
 
-    to_json: Callable[[Any], Any]
+    to_json: Callable[[Any], Json]
     from_record: Callable[[Record, str], Any]
 
-    def write(self, value: Any, writer: Writer) -> Any:
+    def write(self, value: Any, writer: Writer) -> Json:
         return self.to_json(value)
 
     def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Any:
@@ -167,10 +169,12 @@ class FloatTuple:
 
     axes: str
 
-    def write(self, value: Any, writer: Writer) -> int | None:
+    def write(self, value: Sequence[float] | Sequence[Sequence[float]], writer: Writer) -> int | None:
         return writer.array(np.array(value, dtype=np.float64)) if len(value) else None
 
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> tuple[Any, ...]:
+    def read(
+        self, record: Record, key: str, reader: Reader, axes: dict[str, int]
+    ) -> tuple[float | tuple[float, ...], ...]:
         if key in record.values and record.values[key] is None:
             return ()
         found = FloatArray(self.axes).read(record, key, reader, axes).tolist()
@@ -183,10 +187,10 @@ class Nullable:
 
     codec: FieldCodec
 
-    def write(self, value: Any, writer: Writer) -> Any:
+    def write(self, value: object, writer: Writer) -> Json:
         return None if value is None else self.codec.write(value, writer)
 
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Any:
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> object:
         if key in record.values and record.values[key] is None:
             return None
         return self.codec.read(record, key, reader, axes)

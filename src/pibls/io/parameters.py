@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 import sympy as sp
 
 from pibls.errors import ProblemError
+from pibls.expressions import Number
 from pibls.io.offsets import KeyPath
 from pibls.io.statements import ExpressionReader, check_entry_count
-from pibls.io.toml_document import Document
+from pibls.io.toml_document import Document, TomlValue
 from pibls.text import Names, did_you_mean
-from pibls.text.names import check_name
+from pibls.text.names import Value, check_name
 
 
-class AccessRecorder(dict[str, Any]):
+class AccessRecorder(dict[str, Value]):
     """A dictionary that records which of its keys were accessed."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Value]) -> None:
         super().__init__(values)
         self.accessed: set[str] = set()
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Value:
         self.accessed.add(name)
         return super().__getitem__(name)
 
@@ -33,9 +33,9 @@ class AccessRecorder(dict[str, Any]):
 class Parameters:
     """Values by name; the independent ones (``free``), and the texts and dependencies of the others."""
 
-    values: dict[str, Any]
+    values: dict[str, Value]
     free: tuple[str, ...]
-    texts: dict[str, Any]
+    texts: dict[str, TomlValue]
     uses: dict[str, set[str]]
 
     def without(self, fixed: set[str]) -> Parameters:
@@ -44,7 +44,7 @@ class Parameters:
         return replace(self, free=tuple(n for n in self.free if n not in used))
 
 
-def read_parameters(doc: Document, overrides: Mapping[str, Any]) -> Parameters:
+def read_parameters(doc: Document, overrides: Mapping[str, Number | str]) -> Parameters:
     """Read the section [parameters], with other values for those in ``overrides``."""
     table = dict(doc.table(("parameters",), doc.values.get("parameters", {})))
     for name, value in overrides.items():
@@ -56,7 +56,7 @@ def read_parameters(doc: Document, overrides: Mapping[str, Any]) -> Parameters:
                 remedy=did_you_mean(name, table) + "Declare it under [parameters].",
             )
         table[name] = _override(name, value)
-    out: dict[str, Any] = {}
+    out: dict[str, Value] = {}
     uses: dict[str, set[str]] = {}
     check_entry_count(doc, ("parameters",), table)
     for name, value in table.items():
@@ -69,7 +69,7 @@ def read_parameters(doc: Document, overrides: Mapping[str, Any]) -> Parameters:
     return Parameters(out, tuple(n for n in out if n not in uses), {n: table[n] for n in uses}, uses)
 
 
-def _override(name: str, value: Any) -> Any:
+def _override(name: str, value: Number | str) -> TomlValue:
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return value
     if isinstance(value, sp.Expr) and not isinstance(value, sp.Float):

@@ -25,12 +25,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import sympy as sp
 
-from pibls.arrays import PointFunction
+from pibls.arrays import Array, PointFunction
 from pibls.errors import ProblemError
+from pibls.expressions import Equation, Number, Parameter
 from pibls.io.data_file import DataEntry, FitSettings, read_entries, read_fit
 from pibls.io.domain_reader import DomainContext, read_domain
 from pibls.io.offsets import KeyPath
@@ -41,7 +42,11 @@ from pibls.io.toml_document import MAX_FILE, Document, parse_document
 from pibls.problem import Problem
 from pibls.text import Names
 from pibls.text.errors import printable
+from pibls.text.names import Value
 from pibls.text.work_budget import BudgetExceededError, work_limit
+
+if TYPE_CHECKING:
+    from pibls.problem.conditions import BaseCondition
 
 SECTIONS = ("title", "unknowns", "equations", "domain", "time", "shapes", "parameters", "definitions",
             "conditions", "data", "fit", "solve", "output", "names", "assumptions")  # fmt: skip
@@ -65,7 +70,7 @@ class ProblemFile:
     time_limit: float | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
     """Kind of output (`OUTPUTS`) → relative path."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Number] = field(default_factory=dict)
     """Name → SymPy number, from the file or overridden."""
     data: tuple[DataEntry, ...] = ()
     """The entries of [[data]]."""
@@ -86,7 +91,7 @@ class ProblemFile:
 def read_problem(
     path: str | FilePath,
     *,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Number | str] | None = None,
     functions: Mapping[str, PointFunction] | None = None,
     stand_ins: bool = False,
 ) -> ProblemFile:
@@ -117,7 +122,7 @@ def parse_problem(
     text: str,
     *,
     file: str = "problem.toml",
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Number | str] | None = None,
     functions: Mapping[str, PointFunction] | None = None,
     stand_ins: bool = False,
 ) -> ProblemFile:
@@ -160,7 +165,7 @@ def parse_problem(
 def _build_file(
     doc: Document,
     text: str,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, Number | str],
     functions: Mapping[str, PointFunction],
     stand_ins: bool,
 ) -> ProblemFile:
@@ -230,7 +235,7 @@ def _names_of(
 
 
 def _with_definitions(
-    doc: Document, space: DomainContext, values: dict[str, Any], functions: Mapping[str, PointFunction]
+    doc: Document, space: DomainContext, values: dict[str, Value], functions: Mapping[str, PointFunction]
 ) -> Names:
     """Return the names extended by [definitions], each of which may use those before it."""
     base = space.names
@@ -250,7 +255,11 @@ def _with_definitions(
 
 
 def _names(
-    doc: Document, path: KeyPath, base: Names, values: dict[str, Any], functions: Mapping[str, PointFunction]
+    doc: Document,
+    path: KeyPath,
+    base: Names,
+    values: dict[str, Value],
+    functions: Mapping[str, PointFunction],
 ) -> Names:
     with doc.locate_errors(path, key=True):
         return Names(
@@ -259,7 +268,7 @@ def _names(
 
 
 def _problem(
-    doc: Document, space: DomainContext, reader: ExpressionReader, parameters: dict[Any, Any]
+    doc: Document, space: DomainContext, reader: ExpressionReader, parameters: dict[Parameter, Number]
 ) -> Problem:
     equations = read_equations(reader)
     conditions = read_conditions(reader, space)
@@ -275,8 +284,10 @@ def _problem(
     return problem
 
 
-def _symbols_of(equations: list[tuple[KeyPath, Any]], conditions: list[tuple[KeyPath, Any]]) -> set[Any]:
-    out: set[Any] = set()
+def _symbols_of(
+    equations: list[tuple[KeyPath, Equation]], conditions: list[tuple[KeyPath, BaseCondition]]
+) -> set[Parameter]:
+    out: set[Parameter] = set()
     for _, statement in (*equations, *conditions):
         declared = (
             [statement, *vars(statement).values()] if not isinstance(statement, sp.Basic) else [statement]
@@ -286,7 +297,9 @@ def _symbols_of(equations: list[tuple[KeyPath, Any]], conditions: list[tuple[Key
 
 
 def _path_of_error(
-    error: ProblemError, equations: list[tuple[KeyPath, Any]], conditions: list[tuple[KeyPath, Any]]
+    error: ProblemError,
+    equations: list[tuple[KeyPath, Equation]],
+    conditions: list[tuple[KeyPath, BaseCondition]],
 ) -> KeyPath:
     """Return the path in the file that an error of `Problem` refers to."""
     labels = [(c.label, path) for path, c in conditions]
@@ -302,7 +315,7 @@ def _placeholders(text: str) -> dict[str, PointFunction]:
 
 
 def _placeholder(name: str) -> PointFunction:
-    def placeholder(*coordinates: Any) -> Any:
+    def placeholder(*coordinates: Array) -> NoReturn:
         raise ProblemError(
             f"python({name})",
             expected="the Python function of this name",

@@ -10,22 +10,29 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression
 from pibls.geometry import is_box, is_domain, space_of, time_of
 from pibls.geometry.shape import inside_condition
 from pibls.io.shape_writer import ShapeTables
 from pibls.io.symbols import assumption_words, check_symbol_name, function_assumption_words
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin
+from pibls.problem.arguments import ConditionValue, Place
 from pibls.problem.forms.known import implementation, indicator_shapes, is_known, is_shape_indicator
+from pibls.runtime.pickling import callable_name
 from pibls.text import Names, TextPrinter
 from pibls.text.function_table import FUNCTIONS
 from pibls.text.names import check_name
+
+if TYPE_CHECKING:
+    from pibls.geometry.protocol import Domain
+    from pibls.problem.conditions import BaseCondition
 
 _RESERVED_NAMES = (
     *FUNCTIONS,
@@ -41,7 +48,9 @@ _RESERVED_NAMES = (
 """Names that are reserved in problem files or in texts."""
 
 
-def problem_text(problem: Problem, *, title: str = "", settings: Mapping[str, Any] | None = None) -> str:
+def problem_text(
+    problem: Problem, *, title: str = "", settings: Mapping[str, float | None] | None = None
+) -> str:
     """Return the text of a problem file; ``settings`` are those of `pibls.solve`.
 
     >>> import sympy as sp, pibls
@@ -84,7 +93,7 @@ def python_functions(problem: Problem) -> dict[str, PointFunction]:
     for function in _functions(problem):
         if not any(f is function for f in found):
             found.append(function)
-    names = [str(getattr(f, "__name__", type(f).__name__)) for f in found]
+    names = [callable_name(f) for f in found]
     return dict(zip(_aliases(names), found, strict=True))
 
 
@@ -92,10 +101,11 @@ def _functions(problem: Problem) -> list[PointFunction]:
     found: list[PointFunction] = []
     expressions = [*problem.equations]
     for condition in problem.conditions:
-        values = [getattr(condition, k, None) for k in ("value", "alpha", "beta")]
+        parts = vars(condition)
+        values = [parts[k] for k in ("value", "alpha", "beta") if k in parts]
         found += [v for v in values if callable(v) and not isinstance(v, sp.Basic)]
         expressions += [v for v in values if isinstance(v, sp.Basic)]
-        expressions += [getattr(condition, k, None) for k in ("equation", "expression")]
+        expressions += [parts[k] for k in ("equation", "expression") if k in parts]
     for e in expressions:
         if isinstance(e, sp.Basic):
             terms = sorted(filter(is_known, e.atoms(AppliedUndef)), key=sp.default_sort_key)
@@ -103,9 +113,9 @@ def _functions(problem: Problem) -> list[PointFunction]:
     return found
 
 
-def _shapes_in_conditions(problem: Problem) -> list[Any]:
+def _shapes_in_conditions(problem: Problem) -> list[Domain]:
     """Return the shapes without a formula whose insides occur in equations and conditions."""
-    found: list[Any] = []
+    found: list[Domain] = []
     for e in [*problem.equations, *(v for c in problem.conditions for v in vars(c).values())]:
         for shape in indicator_shapes(e) if isinstance(e, sp.Basic) else ():
             if not any(s is shape for s in found):
@@ -170,7 +180,7 @@ class _Writer:
             out += ["", "[time]", f"{self._time} = [{_number_text(low)}, {_number_text(high)}]"]
         return out + self._extras()
 
-    def _sides(self, space: Any) -> list[str]:
+    def _sides(self, space: Domain) -> list[str]:
         return [
             f"{self._name(c)} = [{_number_text(low)}, {_number_text(high)}]"
             for c, (low, high) in zip(space.coordinates, space.bounds, strict=True)
@@ -203,7 +213,7 @@ class _Writer:
             out += ["", "[[conditions]]", *self._condition(condition)]
         return out
 
-    def _condition(self, c: Any) -> list[str]:
+    def _condition(self, c: BaseCondition) -> list[str]:
         match c:
             case Periodic():
                 return [self._subject("periodic", c.u), f"coordinate = {_quoted(self._name(c.x))}"]
@@ -225,13 +235,13 @@ class _Writer:
             remedy="Use Condition(…).",
         )
 
-    def _subject(self, kind: str, subject: Any) -> str:
+    def _subject(self, kind: str, subject: Expression) -> str:
         return f"{kind} = {_quoted(self._printer.expression(subject, argument=kind))}"
 
-    def _value(self, key: str, value: Any) -> str:
+    def _value(self, key: str, value: ConditionValue) -> str:
         return f"{key} = {self._number(value, key)}"
 
-    def _number(self, value: Any, argument: str) -> str:
+    def _number(self, value: ConditionValue, argument: str) -> str:
         if callable(value) and not isinstance(value, sp.Basic):
             name = next(n for n, f in self._functions.items() if f is value)
             return _quoted(f"python({name})")
@@ -240,7 +250,7 @@ class _Writer:
             return str(expression)
         return _quoted(self._printer.expression(expression, argument=argument))
 
-    def _on(self, c: Any) -> list[str]:
+    def _on(self, c: Dirichlet | Neumann | Robin | Condition) -> list[str]:
         on, domain = c.on, self._problem.domain
         if on is None:
             return []
@@ -253,12 +263,12 @@ class _Writer:
             return [f"on = {_quoted('domain' if on == domain else 'space')}"]
         return [f"on = {_quoted(self._printer.relation(sp.sympify(on), argument=f'{c.label}: on'))}"]
 
-    def _is_shape(self, on: Any) -> bool:
+    def _is_shape(self, on: Place) -> TypeGuard[Domain]:
         """Whether ``on`` is a shape other than the whole domain."""
         domain = self._problem.domain
         return is_domain(on) and not (on == domain or on == space_of(domain))
 
-    def _name(self, symbol: Any) -> str:
+    def _name(self, symbol: Coordinate) -> str:
         return next((name for name, c in self._coordinates.items() if c == symbol), str(symbol))
 
 
@@ -295,7 +305,7 @@ def _is_valid_name(name: str) -> bool:
     return True
 
 
-def _check_symbol(symbol: Any) -> None:
+def _check_symbol(symbol: Coordinate) -> None:
     if isinstance(symbol, sp.Dummy):
         raise ProblemError(
             "problem_text(problem)",
@@ -313,5 +323,5 @@ def _number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def _setting_text(value: Any) -> str:
+def _setting_text(value: float) -> str:
     return str(value) if isinstance(value, int) else repr(float(value))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeAlias, TypeGuard
 
 from pibls.errors import ProblemError
 from pibls.text.errors import printable
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""A JSON value."""
 
 _NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -27,12 +30,12 @@ def json_number(number: float) -> float | str:
 class Record:
     """A JSON object with a name for messages; the methods return entries of the requested type."""
 
-    def __init__(self, file: str, name: str, values: Any) -> None:
+    def __init__(self, file: str, name: str, values: Json) -> None:
         if not isinstance(values, dict):
             raise damaged_file(file, f"a table for {name}", _describe(values))
         self.file = file
         self.name = name
-        self.values: Mapping[str, Any] = values
+        self.values: Mapping[str, Json] = values
 
     def error_at(self, key: str, expected: str) -> ProblemError:
         """Return the error about one entry."""
@@ -69,16 +72,17 @@ class Record:
             raise self.error_at(
                 key, f"a whole number from 0{f' to {maximum}' if maximum is not None else ''}"
             )
-        return int(value)  # type: ignore[arg-type]
+        return int(value)
 
     def integers(self, key: str, *, maximum: int) -> list[int]:
         """Return a list of non-negative integers."""
         values = self.entries(key)
-        if not all(_is_integer(v, maximum) for v in values):
+        integers = [v for v in values if _is_integer(v, maximum)]
+        if len(integers) < len(values):
             raise self.error_at(key, f"whole numbers from 0 to {maximum}")
-        return values
+        return integers
 
-    def entries(self, key: str) -> list[Any]:
+    def entries(self, key: str) -> list[Json]:
         """Return a list."""
         value = self.values.get(key)
         if not isinstance(value, list):
@@ -94,11 +98,11 @@ class Record:
         return [Record(self.file, f"{key}[{i + 1}]", v) for i, v in enumerate(self.entries(key))]
 
 
-def _is_integer(value: Any, maximum: int | None) -> bool:
+def _is_integer(value: Json, maximum: int | None) -> TypeGuard[int]:
     return type(value) is int and value >= 0 and (maximum is None or value <= maximum)
 
 
-def _describe(value: Any) -> str:
+def _describe(value: Json) -> str:
     if isinstance(value, (dict, list)):
         return "a table" if isinstance(value, dict) else "a list"
     return printable(str(value)[:40]) if value is not None else "nothing"

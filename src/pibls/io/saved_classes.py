@@ -179,7 +179,7 @@ def _check_windows(space: TimeWindows, d: int) -> str | None:
     return _check_parts(space.parts, "whole", "cells")
 
 
-def _type_name(saved_object: Any) -> str:
+def _type_name(saved_object: object) -> str:
     return REGISTRY.by_class[type(saved_object)].name
 
 

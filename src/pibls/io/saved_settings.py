@@ -26,11 +26,11 @@ from pibls.basis import (
     Tip,
 )
 from pibls.errors import ProblemError
-from pibls.io.record import Record, damaged_file
+from pibls.io.record import Json, Record, damaged_file
 from pibls.io.saved_classes import ACTIVATION
 from pibls.spaces import Decomposed
 
-_CLASSES: dict[str, Any] = {
+_CLASSES: dict[str, type] = {
     "Annular": Annular,
     "Broad": Broad,
     "Chebyshev": Chebyshev,
@@ -48,7 +48,7 @@ _CLASSES: dict[str, Any] = {
 }
 """Name in the file → class. The names are part of the file format and stay when a class is renamed."""
 _NAMES = {cls: name for name, cls in _CLASSES.items()}
-_KEYS: dict[Any, dict[str, str]] = {}
+_KEYS: dict[type, dict[str, str]] = {}
 """Class → {field: key in the file}, for fields whose key in the file has another name."""
 
 _MAX_DEPTH = 24
@@ -59,7 +59,7 @@ class _UnknownError(Exception):
     """A value that has no JSON representation."""
 
 
-def describe_setting(value: Any) -> Any:
+def describe_setting(value: object) -> Json:
     """Return a setting as JSON; objects of unknown classes as their ``repr``."""
     try:
         return _described(value)
@@ -67,7 +67,7 @@ def describe_setting(value: Any) -> Any:
         return {"text": repr(value)}
 
 
-def _described(value: Any, depth: int = 0) -> Any:
+def _described(value: Any, depth: int = 0) -> Json:
     if depth == _MAX_DEPTH:
         raise _UnknownError
     if value is None or isinstance(value, (bool, str)):
@@ -81,7 +81,7 @@ def _described(value: Any, depth: int = 0) -> Any:
     if type(value) in _NAMES:
         keys = _KEYS.get(type(value), {})
         described = {
-            keys.get(f.name, f.name): _described(getattr(value, f.name), depth + 1) for f in fields(value)
+            keys.get(f.name, f.name): _described(vars(value)[f.name], depth + 1) for f in fields(value)
         }
         return {"class": _NAMES[type(value)], **described}
     name = ACTIVATION.name(value)
@@ -90,7 +90,7 @@ def _described(value: Any, depth: int = 0) -> Any:
     return name
 
 
-def rebuild_setting(value: Any, file: str, depth: int = 0) -> Any:
+def rebuild_setting(value: Json, file: str, depth: int = 0) -> object:
     """Return the setting from its JSON; no random numbers are drawn."""
     if depth == _MAX_DEPTH:
         raise damaged_file(file, f"settings nested at most {_MAX_DEPTH} deep", "deeper ones")
@@ -105,7 +105,7 @@ def rebuild_setting(value: Any, file: str, depth: int = 0) -> Any:
     if cls is None:
         raise record.error_at("class", f"one of {', '.join(_CLASSES)}")
     field_names: dict[str, str] = {key: name for name, key in _KEYS.get(cls, {}).items()}
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         field_names.get(str(k), str(k)): rebuild_setting(v, file, depth + 1)
         for k, v in value.items()
         if k != "class"

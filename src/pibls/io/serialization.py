@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.io.field_codecs import FieldCodec
-from pibls.io.record import Record, damaged_file
+from pibls.io.record import Json, Record, damaged_file
 
 MAX_DEPTH = 16
 """Maximum nesting depth of objects."""
@@ -69,7 +70,7 @@ class Writer:
         self._indices: dict[int, int] = {}
         self._depth = 0
 
-    def array(self, values: Any) -> int:
+    def array(self, values: npt.ArrayLike) -> int:
         """Add an array to the list and return its index."""
         array_to_save = np.asarray(values)
         if array_to_save.dtype != np.float64 or not 1 <= array_to_save.ndim <= MAX_AXES:
@@ -81,7 +82,7 @@ class Writer:
             self.arrays.append(array_to_save)
         return number
 
-    def write_object(self, value: Any, role: str) -> dict[str, Any]:
+    def write_object(self, value: object, role: str) -> dict[str, Json]:
         """Return the record of an object."""
         record_type = self._registry.by_class.get(type(value))
         if record_type is None or record_type.role != role:

@@ -15,15 +15,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from pibls.expressions import Coordinate, Number
 from pibls.geometry import Ball, Disk, Ellipse, Implicit, Mapped, Polygon, Slit, Solid, Spline
 from pibls.geometry.affine import Affine
 from pibls.io.offsets import KeyPath
-from pibls.io.toml_document import Document, describe
+from pibls.io.toml_document import Document, TomlValue, describe
 from pibls.text import Names, did_you_mean, parse_expression
+
+if TYPE_CHECKING:
+    from pibls.geometry.shape import Shape
 
 MAX_POINTS = 20_000
 _TOKEN = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]*|[|&()-])", re.ASCII)
@@ -36,20 +40,22 @@ class ShapeReader(Protocol):
     def doc(self) -> Document:
         """The document that is read."""
 
-    def number(self, path: KeyPath, value: Any) -> Any:
+    def number(self, path: KeyPath, value: TomlValue) -> Number:
         """Return a number, also from text that evaluates to one."""
 
-    def ends(self, path: KeyPath, value: Any) -> tuple[Any, Any]:
+    def ends(self, path: KeyPath, value: TomlValue) -> tuple[Number, Number]:
         """Return the bounds [low, high]."""
 
-    def symbol(self, path: KeyPath, name: Any) -> Any:
+    def symbol(self, path: KeyPath, name: str) -> Coordinate:
         """Return the coordinate of this name."""
 
-    def box(self, path: KeyPath, sides: Mapping[str, Any], kind: str) -> Any:
+    def box(self, path: KeyPath, sides: Mapping[str, TomlValue], kind: str) -> Shape:
         """Return an interval or a box."""
 
 
-def read_shape_table(reader: ShapeReader, path: KeyPath, value: Any, shapes: Mapping[str, Any]) -> Any:
+def read_shape_table(
+    reader: ShapeReader, path: KeyPath, value: TomlValue, shapes: Mapping[str, Shape]
+) -> Shape:
     """Read one shape of [shapes]; ``shapes`` are those before it."""
     doc = reader.doc
     table = doc.table(path, value)
@@ -70,7 +76,7 @@ def read_shape_table(reader: ShapeReader, path: KeyPath, value: Any, shapes: Map
 
 
 def _check_keys(
-    reader: ShapeReader, path: KeyPath, table: Mapping[str, Any], needed: str, *others: str
+    reader: ShapeReader, path: KeyPath, table: Mapping[str, TomlValue], needed: str, *others: str
 ) -> None:
     keys = needed.split()
     reader.doc.table(path, table, (*keys, *others))
@@ -79,7 +85,9 @@ def _check_keys(
             raise reader.doc.error_at(path, f"{key} of the {path[-1]}", "none", f"Add {key} = …", key=True)
 
 
-def _center(reader: ShapeReader, path: KeyPath, value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _center(
+    reader: ShapeReader, path: KeyPath, value: TomlValue
+) -> tuple[tuple[Coordinate, ...], tuple[Number, ...]]:
     """Read { x = 0.5, y = 0.5 } as coordinates and their values."""
     if not isinstance(value, dict):
         raise reader.doc.error_at(
@@ -89,13 +97,13 @@ def _center(reader: ShapeReader, path: KeyPath, value: Any) -> tuple[tuple[Any, 
     return symbols, tuple(reader.number((*path, name), v) for name, v in value.items())
 
 
-def _numbers(reader: ShapeReader, path: KeyPath, value: Any) -> list[Any]:
+def _numbers(reader: ShapeReader, path: KeyPath, value: TomlValue) -> list[Number]:
     if not isinstance(value, list):
         raise reader.doc.error_at(path, "a list of numbers", describe(value), "Write [1, 0.5].")
     return [reader.number((*path, i), v) for i, v in enumerate(value)]
 
 
-def _points(reader: ShapeReader, path: KeyPath, value: Any) -> list[list[float]]:
+def _points(reader: ShapeReader, path: KeyPath, value: TomlValue) -> list[list[float]]:
     if not isinstance(value, list) or len(value) > MAX_POINTS:
         got = describe(value) if not isinstance(value, list) else f"{len(value)} points"
         raise reader.doc.error_at(
@@ -104,13 +112,13 @@ def _points(reader: ShapeReader, path: KeyPath, value: Any) -> list[list[float]]
     return [[float(v) for v in _numbers(reader, (*path, i), p)] for i, p in enumerate(value)]
 
 
-def _symbols(reader: ShapeReader, path: KeyPath, value: Any) -> tuple[Any, ...]:
+def _symbols(reader: ShapeReader, path: KeyPath, value: TomlValue) -> tuple[Coordinate, ...]:
     if not isinstance(value, list):
         raise reader.doc.error_at(path, "the names of the coordinates", describe(value), 'Write ["x", "y"].')
     return tuple(reader.symbol((*path, i), reader.doc.string((*path, i), v)) for i, v in enumerate(value))
 
 
-def _rings(reader: ShapeReader, path: KeyPath, value: Any) -> list[list[list[float]]]:
+def _rings(reader: ShapeReader, path: KeyPath, value: TomlValue) -> list[list[list[float]]]:
     if not isinstance(value, list) or len(value) > MAX_POINTS:
         raise reader.doc.error_at(
             path, f"a list of at most {MAX_POINTS} {path[-1]}", describe(value), "Write [[[0, 0], …]]."
@@ -118,7 +126,7 @@ def _rings(reader: ShapeReader, path: KeyPath, value: Any) -> list[list[list[flo
     return [_points(reader, (*path, i), ring) for i, ring in enumerate(value)]
 
 
-_VALUES: dict[str, Callable[[ShapeReader, KeyPath, Any], Any]] = {
+_VALUES: dict[str, Callable[[ShapeReader, KeyPath, TomlValue], object]] = {
     "center": _center,
     "coordinates": _symbols,
     "radius": lambda reader, path, value: reader.number(path, value),
@@ -129,7 +137,7 @@ _VALUES: dict[str, Callable[[ShapeReader, KeyPath, Any], Any]] = {
     "holes": _rings,
     "triangles": _rings,
 }
-KEYWORD_SHAPES: dict[Any, tuple[str, ...]] = {
+KEYWORD_SHAPES: dict[type[Shape], tuple[str, ...]] = {
     Disk: ("center radius",),
     Ball: ("center radius",),
     Ellipse: ("center radii", "angle"),
@@ -141,18 +149,22 @@ KEYWORD_SHAPES: dict[Any, tuple[str, ...]] = {
 """Shapes built from the values of keys, in the order of their constructor: required keys, optional keys."""
 
 
-def _keyword_shape(make: Any) -> Callable[..., Any]:
-    def read(reader: ShapeReader, path: KeyPath, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _keyword_shape(make: type[Shape]) -> Callable[..., Shape]:
+    def read(
+        reader: ShapeReader, path: KeyPath, table: Mapping[str, TomlValue], shapes: Mapping[str, Shape]
+    ) -> Shape:
         _check_keys(reader, path, table, *KEYWORD_SHAPES[make])
         given = [key for key in " ".join(KEYWORD_SHAPES[make]).split() if key in table]
-        found = {key: _VALUES[key](reader, (*path, key), table[key]) for key in given}
+        found: dict[str, Any] = {key: _VALUES[key](reader, (*path, key), table[key]) for key in given}
         first = found.pop("center") if "center" in found else ()  # includes the coordinates
         return make(*first, *found.values())
 
     return read
 
 
-def _implicit(reader: ShapeReader, path: KeyPath, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _implicit(
+    reader: ShapeReader, path: KeyPath, table: Mapping[str, TomlValue], shapes: Mapping[str, Shape]
+) -> Shape:
     _check_keys(reader, path, table, "negative bounds")
     bounds = reader.doc.table((*path, "bounds"), table["bounds"])
     symbols = {name: reader.symbol((*path, "bounds", name), name) for name in bounds}
@@ -167,8 +179,8 @@ def _implicit(reader: ShapeReader, path: KeyPath, table: Mapping[str, Any], shap
 
 
 def _extrusion(
-    reader: ShapeReader, path: KeyPath, table: Mapping[str, Any], shapes: Mapping[str, Any]
-) -> Any:
+    reader: ShapeReader, path: KeyPath, table: Mapping[str, TomlValue], shapes: Mapping[str, Shape]
+) -> Shape:
     axes = [name for name in table if name != "shape"]
     if "shape" not in table or len(axes) != 1:
         raise reader.doc.error_at(
@@ -181,8 +193,8 @@ def _extrusion(
 
 
 def _revolution(
-    reader: ShapeReader, path: KeyPath, table: Mapping[str, Any], shapes: Mapping[str, Any]
-) -> Any:
+    reader: ShapeReader, path: KeyPath, table: Mapping[str, TomlValue], shapes: Mapping[str, Shape]
+) -> Shape:
     _check_keys(reader, path, table, "shape coordinates")
     profile = read_expression(reader.doc, (*path, "shape"), table["shape"], shapes)
     symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
@@ -193,7 +205,7 @@ def _revolution(
     return profile.revolved(*symbols)
 
 
-SHAPE_KINDS: dict[str, Callable[..., Any]] = {
+SHAPE_KINDS: dict[str, Callable[..., Shape]] = {
     "interval": lambda reader, path, table, shapes: reader.box(path, table, "interval"),
     "box": lambda reader, path, table, shapes: reader.box(path, table, "box"),
     **{make.__name__.lower(): _keyword_shape(make) for make in KEYWORD_SHAPES},
@@ -207,8 +219,8 @@ _TRANSFORMATIONS = ("moved", "turned", "scaled", "center", "axis", "matrix", "of
 
 
 def _transformed(
-    reader: ShapeReader, path: KeyPath, table: Mapping[str, Any], shapes: Mapping[str, Any]
-) -> Any:
+    reader: ShapeReader, path: KeyPath, table: Mapping[str, TomlValue], shapes: Mapping[str, Shape]
+) -> Shape:
     """Read { shape = "a", moved = [1, 0] }: another shape, transformed, scaled, turned, then moved."""
     doc = reader.doc
     doc.table(path, table, ("shape", *_TRANSFORMATIONS))
@@ -246,7 +258,7 @@ def _transformed(
     return shape
 
 
-def read_expression(doc: Document, path: KeyPath, value: Any, shapes: Mapping[str, Any]) -> Any:
+def read_expression(doc: Document, path: KeyPath, value: TomlValue, shapes: Mapping[str, Shape]) -> Shape:
     """Read a name, or names joined by |, & and -, with parentheses."""
     text = doc.string(path, value).strip()
     tokens, at = [], 0
@@ -265,15 +277,19 @@ def read_expression(doc: Document, path: KeyPath, value: Any, shapes: Mapping[st
     return shape
 
 
+def _combined(operator: str, a: Shape, b: Shape) -> Shape:
+    return a | b if operator == "|" else a & b if operator == "&" else a - b
+
+
 def _parse_level(
-    doc: Document, path: KeyPath, tokens: list[str], shapes: Mapping[str, Any], level: int
-) -> tuple[Any, list[str]]:
+    doc: Document, path: KeyPath, tokens: list[str], shapes: Mapping[str, Shape], level: int
+) -> tuple[Shape, list[str]]:
     operators = ("|", "&", "-")
     if level < len(operators):
         shape, rest = _parse_level(doc, path, tokens, shapes, level + 1)
         while rest and rest[0] == operators[level]:
             other, rest = _parse_level(doc, path, rest[1:], shapes, level + 1)
-            shape = shape | other if level == 0 else shape & other if level == 1 else shape - other
+            shape = _combined(operators[level], shape, other)
         return shape, rest
     if not tokens or tokens[0] in "|&-)":
         raise doc.error_at(

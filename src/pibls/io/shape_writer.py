@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression
 from pibls.geometry import Box, Extrusion, Implicit, Interval, Mapped, Revolution
 from pibls.geometry.csg import as_combined
 from pibls.io.shape_reader import KEYWORD_SHAPES
+
+if TYPE_CHECKING:
+    from pibls.geometry.protocol import Domain
 
 
 def number_text(value: float) -> str:
@@ -21,23 +25,23 @@ def number_text(value: float) -> str:
 class ShapeTables:
     """Writes each shape once under a name; ``name`` and ``expression`` format symbols and formulas."""
 
-    def __init__(self, name: Callable[[Any], str], expression: Callable[[Any], str]) -> None:
+    def __init__(self, name: Callable[[Coordinate], str], expression: Callable[[Expression], str]) -> None:
         self.name, self.expression = name, expression
-        self._known: list[tuple[Any, str]] = []
+        self._known: list[tuple[Domain, str]] = []
         self.lines: list[str] = []
 
-    def text(self, shape: Any) -> str:
+    def text(self, shape: Domain) -> str:
         """Return a shape as an expression of names, such as "box - disk"."""
         combination = as_combined(shape)
         if combination is None:
             return self.leaf(shape)
         return f" {combination.operator} ".join(map(self._parenthesized, combination.parts))
 
-    def _parenthesized(self, shape: Any) -> str:
+    def _parenthesized(self, shape: Domain) -> str:
         text = self.text(shape)
         return text if as_combined(shape) is None else f"({text})"
 
-    def leaf(self, shape: Any) -> str:
+    def leaf(self, shape: Domain) -> str:
         """Return the name of a shape, which is written unless it was before."""
         for known, name in self._known:
             if known is shape or (type(known) is type(shape) and known == shape):
@@ -50,7 +54,7 @@ class ShapeTables:
         self.lines.append(f"{name} = {body}")
         return name
 
-    def _body(self, shape: Any) -> str:
+    def _body(self, shape: Domain) -> str:
         """Return the inline table of a shape."""
         if as_combined(shape) is not None:
             return _inline_table({"shape": _quoted(self.text(shape))})
@@ -64,7 +68,7 @@ class ShapeTables:
         kind, keys = type(shape).__name__.lower(), _KEYS[type(shape)](self, shape)
         return _inline_table(keys if kind == "mapped" else {kind: _inline_table(keys)})
 
-    def bounds(self, shape: Any) -> dict[str, str]:
+    def bounds(self, shape: Domain) -> dict[str, str]:
         """Return the bounds of each coordinate."""
         pairs = zip(shape.coordinates, shape.bounds, strict=True)
         return {self.name(x): _list_text(ends) for x, ends in pairs}
@@ -74,7 +78,7 @@ class ShapeTables:
         pairs = zip(shape.coordinates, shape.center, strict=True)
         return _inline_table({self.name(x): number_text(c) for x, c in pairs})
 
-    def symbols(self, symbols: Sequence[Any]) -> str:
+    def symbols(self, symbols: Sequence[Coordinate]) -> str:
         """Return the names of symbols as a list."""
         return f"[{', '.join(_quoted(self.name(s)) for s in symbols)}]"
 
@@ -99,12 +103,13 @@ def _mapped(tables: ShapeTables, s: Mapped) -> dict[str, str]:
 
 def _keyword_shape(tables: ShapeTables, s: Any) -> dict[str, str]:
     needed, *others = (part.split() for part in KEYWORD_SHAPES[type(s)])
-    keys = [*needed, *(key for part in others for key in part if getattr(s, key))]
+    values = vars(s)
+    keys = [*needed, *(key for part in others for key in part if values[key])]
     own: dict[str, Callable[[Any], str]] = {
         "center": tables.center,
         "coordinates": lambda s: tables.symbols(s.coordinates),
     }
-    return {key: own[key](s) if key in own else _list_text(getattr(s, key)) for key in keys}
+    return {key: own[key](s) if key in own else _list_text(values[key]) for key in keys}
 
 
 def _implicit(tables: ShapeTables, s: Implicit) -> dict[str, str]:

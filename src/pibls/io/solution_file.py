@@ -10,7 +10,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pibls._version import __version__
 from pibls.adaptive.validation.estimate import KnownEstimate, Norms
@@ -137,7 +136,7 @@ def _located(space: SubdomainSpace, problem: Problem, name: str) -> SubdomainSpa
     return replace(space, locate=materials.locate)
 
 
-def _path(path: Any, argument: str) -> Path:
+def _path(path: object, argument: str) -> Path:
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise ProblemError(
             argument,

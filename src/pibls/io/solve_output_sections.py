@@ -55,6 +55,7 @@ def read_settings(doc: Document) -> dict[str, Any]:
 def read_outputs(doc: Document) -> dict[str, str]:
     """Read the paths of the output files from [output]."""
     table = doc.table(("output",), doc.values.get("output", {}), OUTPUTS)
+    out: dict[str, str] = {}
     for key, value in table.items():
         path: KeyPath = ("output", key)
         name = doc.string(path, value)
@@ -66,4 +67,5 @@ def read_outputs(doc: Document) -> dict[str, str]:
             raise doc.error_at(
                 path, f"a file name ending in {' or '.join(OUTPUTS[key])}", f"'{name[:64]}'", "Rename it."
             )
-    return dict(table)
+        out[key] = name
+    return out

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Equation, Expression, Number
 from pibls.io.domain_reader import DomainContext
 from pibls.io.offsets import KeyPath
-from pibls.io.toml_document import Document, describe
+from pibls.io.toml_document import Document, TomlValue, describe
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Robin
+from pibls.problem.arguments import Place
 from pibls.text import Names, did_you_mean, parse_equations, parse_expression, parse_relation
+from pibls.text.names import Value
+
+if TYPE_CHECKING:
+    from pibls.problem.conditions import BaseCondition
 
 MAX_STATEMENTS = 200
 """Maximum number of equations, and of conditions."""
@@ -44,7 +50,7 @@ class ExpressionReader:
         """The reader where numbers are needed."""
         return self if self.numeric_names is None else ExpressionReader(self.doc, self.numeric_names)
 
-    def expression(self, path: KeyPath, value: Any) -> Any:
+    def expression(self, path: KeyPath, value: TomlValue) -> Value:
         """Read a number, or text with an expression or vector."""
         if isinstance(value, bool) or not isinstance(value, (int, Decimal, str)):
             raise self.doc.error_at(
@@ -57,14 +63,14 @@ class ExpressionReader:
         with self.doc.locate_errors(path):
             return parse_expression(str(value), self.names, argument=self.doc.name(path))
 
-    def scalar(self, path: KeyPath, value: Any) -> Any:
+    def scalar(self, path: KeyPath, value: TomlValue) -> Expression:
         """Read a number, or text with a scalar expression."""
         found = self.expression(path, value)
         if isinstance(found, tuple):
             raise self.doc.error_at(path, "a scalar", "a vector", "Write one component.")
         return found
 
-    def constant(self, path: KeyPath, value: Any) -> Any:
+    def constant(self, path: KeyPath, value: TomlValue) -> Number:
         """Read a number, or text that evaluates to one."""
         found = self.scalar(path, value)
         if found.free_symbols:
@@ -74,13 +80,13 @@ class ExpressionReader:
             )
         return found
 
-    def equations(self, path: KeyPath, value: Any) -> tuple[Any, ...]:
+    def equations(self, path: KeyPath, value: TomlValue) -> tuple[Equation, ...]:
         """Read an equation; returns one per component of a vector equation."""
         text = self.doc.string(path, value)
         with self.doc.locate_errors(path):
             return parse_equations(text, self.names, argument=self.doc.name(path))
 
-    def value(self, path: KeyPath, value: Any) -> Any:
+    def value(self, path: KeyPath, value: TomlValue) -> Expression:
         """Read the value of a condition: an expression, or a Python function of the coordinates."""
         if isinstance(value, str):
             name = value.strip().removeprefix("python(").removesuffix(")").strip()
@@ -89,7 +95,7 @@ class ExpressionReader:
         return self.scalar(path, value)
 
 
-def read_equations(reader: ExpressionReader) -> list[tuple[KeyPath, Any]]:
+def read_equations(reader: ExpressionReader) -> list[tuple[KeyPath, Equation]]:
     """Read the equations of a document."""
     doc, given = reader.doc, reader.doc.values.get("equations")
     items = [given] if isinstance(given, str) else given
@@ -99,14 +105,14 @@ def read_equations(reader: ExpressionReader) -> list[tuple[KeyPath, Any]]:
             ("equations",), "a list of equations", "none" if given is None else describe(given), remedy
         )
     check_entry_count(doc, ("equations",), items)
-    out: list[tuple[KeyPath, Any]] = []
+    out: list[tuple[KeyPath, Equation]] = []
     for i, text in enumerate(items):
         path: KeyPath = ("equations",) if isinstance(given, str) else ("equations", i)
         out += [(path, equation) for equation in reader.equations(path, text)]
     return out
 
 
-def read_conditions(reader: ExpressionReader, space: DomainContext) -> list[tuple[KeyPath, Any]]:
+def read_conditions(reader: ExpressionReader, space: DomainContext) -> list[tuple[KeyPath, BaseCondition]]:
     """Read the conditions of a document."""
     doc, items = reader.doc, reader.doc.values.get("conditions")
     if not isinstance(items, list) or not items:
@@ -115,7 +121,7 @@ def read_conditions(reader: ExpressionReader, space: DomainContext) -> list[tupl
             ("conditions",), "at least one condition", "none" if items is None else describe(items), remedy
         )
     check_entry_count(doc, ("conditions",), items)
-    out: list[tuple[KeyPath, Any]] = []
+    out: list[tuple[KeyPath, BaseCondition]] = []
     for i, item in enumerate(items):
         path: KeyPath = ("conditions", i)
         with doc.locate_errors(path):
@@ -130,8 +136,8 @@ def check_entry_count(doc: Document, path: KeyPath, items: Sized) -> None:
 
 
 def _condition(
-    reader: ExpressionReader, space: DomainContext, path: KeyPath, table: Mapping[str, Any]
-) -> list[Any]:
+    reader: ExpressionReader, space: DomainContext, path: KeyPath, table: Mapping[str, TomlValue]
+) -> list[BaseCondition]:
     doc, kind = reader.doc, _condition_kind(reader.doc, path, table)
     on = _read_on(reader, space, (*path, "on"), table.get("on"))
     if kind == "equation":
@@ -148,7 +154,7 @@ def _condition(
     return [(Dirichlet if kind == "dirichlet" else Neumann)(subject, value, on)]
 
 
-def _condition_kind(doc: Document, path: KeyPath, table: Mapping[str, Any]) -> str:
+def _condition_kind(doc: Document, path: KeyPath, table: Mapping[str, TomlValue]) -> str:
     """Return the kind of a condition, after checking that its table has the keys of that kind."""
     kinds = [k for k in CONDITION_KINDS if k in table]
     if len(kinds) != 1:
@@ -161,7 +167,9 @@ def _condition_kind(doc: Document, path: KeyPath, table: Mapping[str, Any]) -> s
     return kind
 
 
-def _ambiguous_kind(doc: Document, path: KeyPath, table: Mapping[str, Any], kinds: list[str]) -> ProblemError:
+def _ambiguous_kind(
+    doc: Document, path: KeyPath, table: Mapping[str, TomlValue], kinds: list[str]
+) -> ProblemError:
     """Return the error for a condition with no kind or several, with a suggestion for a misspelled one."""
     suggestions = {k: did_you_mean(k, CONDITION_KINDS) for k in table if k not in CONDITION_KINDS}
     misspelled = [k for k, suggestion in suggestions.items() if suggestion]
@@ -175,7 +183,7 @@ def _ambiguous_kind(doc: Document, path: KeyPath, table: Mapping[str, Any], kind
     )
 
 
-def _coordinate(reader: ExpressionReader, path: KeyPath, value: Any) -> Any:
+def _coordinate(reader: ExpressionReader, path: KeyPath, value: TomlValue) -> Coordinate:
     """Read the name of a coordinate."""
     name, known = reader.doc.string(path, value), reader.names.coordinates
     if name not in known:
@@ -184,14 +192,14 @@ def _coordinate(reader: ExpressionReader, path: KeyPath, value: Any) -> Any:
     return known[name]
 
 
-def _python_number(number: Any) -> Any:
+def _python_number(number: Expression) -> Number:
     """Return an int or float if it equals the SymPy number; else the number itself."""
     if isinstance(number, sp.Integer):
         return int(number)
     return float(number) if isinstance(number, sp.Float) and float(number) == number else number
 
 
-def _read_on(reader: ExpressionReader, space: DomainContext, path: KeyPath, value: Any) -> Any:
+def _read_on(reader: ExpressionReader, space: DomainContext, path: KeyPath, value: TomlValue) -> Place:
     """Read ``on``: absent, a relation, a point { x = 0, y = 0 }, or the name of a shape."""
     doc, coordinates = reader.doc, reader.names.coordinates
     if value is None:

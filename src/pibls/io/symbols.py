@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import sympy as sp
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Unknown
 
 ASSUMPTIONS = (
     "real", "positive", "nonnegative", "negative", "nonpositive", "nonzero", "zero", "finite", "infinite",
@@ -38,20 +38,20 @@ def parse_assumptions(words: list[str], argument: str) -> dict[str, bool]:
     return out
 
 
-def assumption_words(symbol: Any) -> list[str]:
+def assumption_words(symbol: Coordinate) -> list[str]:
     """Return the fewest assumptions that reproduce a symbol; empty for a plain one."""
     return _minimal_words(
         symbol.assumptions0, lambda assumptions: sp.Symbol(symbol.name, **assumptions) == symbol
     )
 
 
-def function_assumption_words(u: Any) -> list[str]:
+def function_assumption_words(u: Unknown) -> list[str]:
     """Return the fewest assumptions that reproduce an unknown such as sympy.Function("u", real=True)(x)."""
     known = {k: v for k in ASSUMPTIONS if (v := getattr(u, f"is_{k}", None)) is not None}
     return _minimal_words(known, lambda assumptions: sp.Function(str(u.func), **assumptions) == u.func)
 
 
-def _minimal_words(known: Mapping[str, Any], reproduces: Callable[[dict[str, bool]], bool]) -> list[str]:
+def _minimal_words(known: Mapping[str, bool], reproduces: Callable[[dict[str, bool]], bool]) -> list[str]:
     assumptions = {k: bool(v) for k, v in known.items() if k in ASSUMPTIONS}
     for assumption in ASSUMPTIONS:
         if assumptions.get(assumption) and reproduces({assumption: True}):

@@ -9,8 +9,9 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import TypeAlias
 
 from pibls.errors import ProblemError
 from pibls.io.offsets import MAX_NESTING, KeyPath, NestingError, Offsets, scan
@@ -20,7 +21,18 @@ from pibls.text.errors import printable
 MAX_FILE = 1_000_000
 """Maximum number of characters of a problem file."""
 
-_TYPE_NAMES = {str: "text", bool: "true or false", int: "a number", Decimal: "a number", list: "a list"}
+TomlValue: TypeAlias = (
+    "bool | int | Decimal | str | date | time | datetime | list[TomlValue] | dict[str, TomlValue] | None"
+)
+"""A value of a parsed file; None stands for an absent key."""
+
+_TYPE_NAMES: dict[type, str] = {
+    str: "text",
+    bool: "true or false",
+    int: "a number",
+    Decimal: "a number",
+    list: "a list",
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +40,7 @@ class Document:
     """A parsed file: its name, its values (decimals exact) and their offsets in the text."""
 
     file: str
-    values: Mapping[str, Any]
+    values: Mapping[str, TomlValue]
     offsets: Offsets
 
     def error_at(
@@ -36,9 +48,10 @@ class Document:
     ) -> TextError:
         """Return an error that points at a value, or at a key."""
         offset = self.offsets.key(path) if key else self.offsets.value(path)
-        return self._error(offset, self.name(path), expected, got, remedy)
+        return self.error_at_offset(offset, self.name(path), expected, got, remedy)
 
-    def _error(self, offset: int, argument: str, expected: str, got: str, remedy: str) -> TextError:
+    def error_at_offset(self, offset: int, argument: str, expected: str, got: str, remedy: str) -> TextError:
+        """Return an error that points at an offset of the text."""
         line, column = self.offsets.line_column(offset)
         text = self.offsets.text.split("\n")[line - 1].rstrip("\r")
         return TextError(
@@ -68,9 +81,9 @@ class Document:
             if self.offsets.has_no_escapes(start, len(error.text)):
                 return error.within(self.name(path), self.file, self.offsets.line_column(start))
             offset = self.offsets.character_offset(start, error.at)
-            return self._error(offset, self.name(path), error.expected, error.got, error.remedy)
+            return self.error_at_offset(offset, self.name(path), error.expected, error.got, error.remedy)
         offset = self.offsets.key(path) if key else self.offsets.value(path)
-        return self._error(offset, error.argument, error.expected, error.got, error.in_file)
+        return self.error_at_offset(offset, error.argument, error.expected, error.got, error.in_file)
 
     def name(self, path: KeyPath) -> str:
         """Return the name of a path for messages, such as conditions[1].value; lists count from 1."""
@@ -79,7 +92,9 @@ class Document:
             out += f"[{part + 1}]" if isinstance(part, int) else f"{'.' * bool(out)}{printable(part)}"
         return out or "file"
 
-    def table(self, path: KeyPath, value: Any, allowed: Iterable[str] | None = None) -> Mapping[str, Any]:
+    def table(
+        self, path: KeyPath, value: TomlValue | Mapping[str, TomlValue], allowed: Iterable[str] | None = None
+    ) -> Mapping[str, TomlValue]:
         """Check that a value is a table with allowed keys only, and return it."""
         if not isinstance(value, dict):
             raise self.error_at(path, "a table", describe(value), "Write it as a section [name].")
@@ -91,14 +106,14 @@ class Document:
                     raise self.error_at((*path, key), "a valid key", f"'{key[:64]}'", remedy, key=True)
         return value
 
-    def string(self, path: KeyPath, value: Any) -> str:
+    def string(self, path: KeyPath, value: TomlValue) -> str:
         """Check that a value is a string, and return it."""
         if not isinstance(value, str):
             raise self.error_at(path, "a string", describe(value), "Write it in quotes.")
         return value
 
 
-def describe(value: Any) -> str:
+def describe(value: TomlValue | Mapping[str, TomlValue]) -> str:
     """Describe the type of a value for messages."""
     if isinstance(value, dict):
         return "a table"
@@ -120,16 +135,18 @@ def parse_document(text: str, file: str) -> Document:
         values = tomllib.loads(text, parse_float=Decimal)
     except NestingError as problem:
         expected = f"at most {MAX_NESTING} levels of lists, tables and dotted keys"
-        raise empty._error(problem.args[0], "file", expected, "deeper nesting", "Flatten it.") from None
+        raise empty.error_at_offset(
+            problem.args[0], "file", expected, "deeper nesting", "Flatten it."
+        ) from None
     except tomllib.TOMLDecodeError as problem:
         offset = _offset(str(problem), text)
         reason = str(problem).partition(" (at")[0]
         remedy = "Write strings in quotes, lists in [ ], and each key once."
-        raise empty._error(offset, "file", "valid TOML", reason, remedy) from None
+        raise empty.error_at_offset(offset, "file", "valid TOML", reason, remedy) from None
     except (ValueError, ArithmeticError) as problem:  # numbers that Python does not convert
-        raise empty._error(0, "file", "shorter numbers", str(problem)[:80], "Shorten it.") from None
+        raise empty.error_at_offset(0, "file", "shorter numbers", str(problem)[:80], "Shorten it.") from None
     except RecursionError:
-        raise empty._error(0, "file", "a flat TOML file", "deep nesting", "Flatten it.") from None
+        raise empty.error_at_offset(0, "file", "a flat TOML file", "deep nesting", "Flatten it.") from None
     return Document(file, values, offsets)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pibls.expressions import Coordinate, Equation, Logical, Unknown
 from pibls.notebook.condition_text import PlainNotation, describe_conditions
 from pibls.plot.backend import matplotlib
 from pibls.plot.labels import typeset
 from pibls.text.typeset import equation_latex, latex, name_latex
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from pibls.problem.problem import Problem
 
 _FONT_SIZE = "small"
@@ -22,17 +25,17 @@ _HANDLE_WIDTH = 0.55  # inches, of a handle with the space around it
 class MathTextNotation:
     """Mathematical text of Matplotlib, or plain text where Matplotlib cannot typeset a formula."""
 
-    def equation(self, e: Any) -> str:
+    def equation(self, e: Equation) -> str:
         return _typeset(equation_latex(e), PlainNotation().equation(e))
 
-    def relation(self, e: Any) -> str:
+    def relation(self, e: Logical) -> str:
         return _typeset(latex(e), PlainNotation().relation(e))
 
-    def point(self, values: Mapping[Any, float]) -> str:
+    def point(self, values: Mapping[Coordinate, float]) -> str:
         plain = PlainNotation().point(values)
         return _typeset(", ".join(f"{name_latex(str(x))} = {v:g}" for x, v in values.items()), plain)
 
-    def periodicity(self, u: Any, x: Any, low: float, high: float) -> str:
+    def periodicity(self, u: Unknown, x: Coordinate, low: float, high: float) -> str:
         name, value = name_latex(str(x)), latex(u)
         sides = [rf"{value}|_{{{name} = {level:g}}}" for level in (low, high)]
         return _typeset(" = ".join(sides), PlainNotation().periodicity(u, x, low, high))
@@ -41,7 +44,7 @@ class MathTextNotation:
         return repr(value).replace("$", r"\$")
 
 
-def condition_labels(problem: Problem, figure: Any, width: float) -> list[str]:
+def condition_labels(problem: Problem, figure: Figure, width: float) -> list[str]:
     """Return a text for each condition, broken into lines that are at most ``width`` inches wide."""
     plain = describe_conditions(problem, PlainNotation())
     pairs = zip(describe_conditions(problem, MathTextNotation()), plain, strict=True)
@@ -49,7 +52,9 @@ def condition_labels(problem: Problem, figure: Any, width: float) -> list[str]:
     return [_label(f"{i + 1}: ", *pair, figure, limit) for i, pair in enumerate(pairs)]
 
 
-def _label(number: str, typeset: tuple[str, str], plain: tuple[str, str], figure: Any, limit: float) -> str:
+def _label(
+    number: str, typeset: tuple[str, str], plain: tuple[str, str], figure: Figure, limit: float
+) -> str:
     for gap in (", ", ",\n    "):
         text = number + gap.join(typeset)
         if _width(text, figure) <= limit:
@@ -59,7 +64,7 @@ def _label(number: str, typeset: tuple[str, str], plain: tuple[str, str], figure
     return textwrap.fill(number + text, max(letters, 20), subsequent_indent="    ")
 
 
-def _width(text: str, figure: Any) -> float:
+def _width(text: str, figure: Figure) -> float:
     """Return the width of a text in the legend, in pixels."""
     measured = matplotlib("text").Text(text=text, fontsize=_FONT_SIZE)
     measured.set_figure(figure)

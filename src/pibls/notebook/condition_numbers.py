@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.plot.backend import matplotlib
+from pibls.plot.backend import figure_of, matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 _FONT_SIZE = "small"
 _PLACES = (0.5, 0.35, 0.65, 0.2, 0.8, 0.08, 0.92)  # along a part of the boundary
@@ -31,21 +36,21 @@ class NumberedPart:
     """Outward normals at the points, (n, 2)."""
 
 
-def place_numbers(axes: Any, parts: Sequence[NumberedPart], boundary: Array) -> None:
+def place_numbers(axes: Axes, parts: Sequence[NumberedPart], boundary: Array) -> None:
     """Draw the numbers on axes whose limits are final; a number for which there is no space is left out.
 
     ``boundary`` are points (n, 2) that the numbers should not cover.
     """
-    figure = axes.get_figure()
+    figure = figure_of(axes)
     figure.draw_without_rendering()  # computes the layout
     scale = figure.dpi / 72
     frame = axes.get_window_extent()
     obstacles = axes.transData.transform(boundary)
-    taken: list[Any] = []
+    taken: list[Bbox] = []
     # Short parts first, because there are fewer places for their numbers.
     for part in sorted(parts, key=lambda p: len(p.points)):
         size = _text_size(part.text, figure) + 2 * _GAP * scale
-        best: tuple[int, Array, Array, Any] | None = None
+        best: tuple[int, Array, Array, Bbox] | None = None
         for anchor, offset in _candidates(part, axes):
             centre = axes.transData.transform(anchor) + scale * offset
             low, high = centre - size / 2, centre + size / 2
@@ -63,7 +68,7 @@ def place_numbers(axes: Any, parts: Sequence[NumberedPart], boundary: Array) -> 
             _draw(axes, part, best[1], best[2])
 
 
-def _candidates(part: NumberedPart, axes: Any) -> Iterator[tuple[Array, Array]]:
+def _candidates(part: NumberedPart, axes: Axes) -> Iterator[tuple[Array, Array]]:
     """Yield anchors in data coordinates with offsets in points, the best first."""
     zero = axes.transData.transform((0.0, 0.0))
     for distance in _DISTANCES:
@@ -77,17 +82,18 @@ def _candidates(part: NumberedPart, axes: Any) -> Iterator[tuple[Array, Array]]:
                     yield part.points[i], distance * np.array([np.cos(angle), np.sin(angle)])
 
 
-def _text_size(text: str, figure: Any) -> Array:
+def _text_size(text: str, figure: Figure) -> Array:
     measured = matplotlib("text").Text(text=text, fontsize=_FONT_SIZE, fontweight="bold")
     measured.set_figure(figure)
     extent = measured.get_window_extent()
     return np.array([extent.width, extent.height])
 
 
-def _draw(axes: Any, part: NumberedPart, anchor: Array, offset: Array) -> None:
+def _draw(axes: Axes, part: NumberedPart, anchor: Array, offset: Array) -> None:
     has_leader = float(np.hypot(*offset)) > _MIN_LEADER
     leader = {"arrowstyle": "-", "color": part.colour, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 1}
-    label = axes.annotate(part.text, anchor, offset, textcoords="offset points", ha="center", va="center",
+    place, shift = (float(anchor[0]), float(anchor[1])), (float(offset[0]), float(offset[1]))
+    label = axes.annotate(part.text, place, shift, textcoords="offset points", ha="center", va="center",
                           color=part.colour, fontsize=_FONT_SIZE, fontweight="bold", zorder=5,
                           arrowprops=leader if has_leader else None)  # fmt: skip
     label.set_in_layout(False)

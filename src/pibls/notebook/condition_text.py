@@ -7,32 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import sympy as sp
 
+from pibls.expressions import Coordinate, Equation, Logical, Unknown
 from pibls.geometry import box_of
 from pibls.problem import Condition, Periodic
 from pibls.problem.problem import condition_regions
 from pibls.text.typeset import equation_from_residual, equation_latex, latex, name_latex, short_name
 
 if TYPE_CHECKING:
+    from pibls.problem.conditions import BaseCondition
     from pibls.problem.problem import Problem
 
 
 class FormulaNotation(Protocol):
     """A notation for formulas."""
 
-    def equation(self, e: Any) -> str:
+    def equation(self, e: Equation) -> str:
         """Return the text of lhs = rhs, or of an expression that is meant to be zero."""
 
-    def relation(self, e: Any) -> str:
+    def relation(self, e: Logical) -> str:
         """Return the text of a relation that describes a region."""
 
-    def point(self, values: Mapping[Any, float]) -> str:
+    def point(self, values: Mapping[Coordinate, float]) -> str:
         """Return text such as "x = 0.5, y = 0"."""
 
-    def periodicity(self, u: Any, x: Any, low: float, high: float) -> str:
+    def periodicity(self, u: Unknown, x: Coordinate, low: float, high: float) -> str:
         """Return text that says that u at x = low is u at x = high."""
 
     def shape(self, value: object) -> str:
@@ -42,16 +44,16 @@ class FormulaNotation(Protocol):
 class HtmlNotation:
     """HTML with LaTeX between dollars."""
 
-    def equation(self, e: Any) -> str:
+    def equation(self, e: Equation) -> str:
         return inline(equation_latex(e))
 
-    def relation(self, e: Any) -> str:
+    def relation(self, e: Logical) -> str:
         return inline(latex(e))
 
-    def point(self, values: Mapping[Any, float]) -> str:
+    def point(self, values: Mapping[Coordinate, float]) -> str:
         return inline(", ".join(f"{name_latex(str(x))} = {v:g}" for x, v in values.items()))
 
-    def periodicity(self, u: Any, x: Any, low: float, high: float) -> str:
+    def periodicity(self, u: Unknown, x: Coordinate, low: float, high: float) -> str:
         name, u = name_latex(str(x)), latex(u)
         return inline(rf"{u}\big|_{{{name} = {low:g}}} = {u}\big|_{{{name} = {high:g}}}")
 
@@ -67,28 +69,28 @@ def inline(text: str) -> str:
 class PlainNotation:
     """Plain text, as in a problem file."""
 
-    def equation(self, e: Any) -> str:
+    def equation(self, e: Equation) -> str:
         sides = e.args if isinstance(e, sp.Equality) else (e, sp.S.Zero)
         return " = ".join(map(_plain, sides))
 
-    def relation(self, e: Any) -> str:
+    def relation(self, e: Logical) -> str:
         return _relation(e)
 
-    def point(self, values: Mapping[Any, float]) -> str:
+    def point(self, values: Mapping[Coordinate, float]) -> str:
         return ", ".join(f"{x} = {v:g}" for x, v in values.items())
 
-    def periodicity(self, u: Any, x: Any, low: float, high: float) -> str:
+    def periodicity(self, u: Unknown, x: Coordinate, low: float, high: float) -> str:
         return f"{u.func} at {x} = {low:g} is {u.func} at {x} = {high:g}"
 
     def shape(self, value: object) -> str:
         return repr(value)
 
 
-def _plain(e: Any) -> str:
+def _plain(e: Equation) -> str:
     return short_name(e).replace("**", "^")
 
 
-def _relation(e: Any) -> str:
+def _relation(e: Logical) -> str:
     if isinstance(e, (sp.And, sp.Or)):
         word = " and " if isinstance(e, sp.And) else " or "
         inner = (_relation(a) for a in sorted(e.args, key=sp.default_sort_key))
@@ -109,7 +111,7 @@ def describe_conditions(problem: Problem, notation: FormulaNotation) -> list[tup
     ]
 
 
-def _condition_equation(condition: Any, problem: Problem, notation: FormulaNotation) -> str:
+def _condition_equation(condition: BaseCondition, problem: Problem, notation: FormulaNotation) -> str:
     if isinstance(condition, Periodic):
         low, high = box_of(problem.domain)[problem.coordinates.index(condition.x)]
         return notation.periodicity(condition.u, condition.x, float(low), float(high))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from pibls.plot.backend import matplotlib
 from pibls.plot.colours import use_powers_of_ten
 from pibls.plot.maps import limit_ticks
 from pibls.plot.style_sheet import draw_frame
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 _FIGURE_WIDTH = 5.4  # inches
 _MAX_SIZE = np.array([4.6, 3.8])  # of the axes, inches
@@ -30,12 +35,13 @@ class ProblemAxes:
     """Axes for a domain with bounds ``box`` (d, 2), d ≤ 3: new ones in their own figure, or given ones."""
 
     axes: Any
+    """Matplotlib axes in the plane or, without stubs, in space."""
     box: Array
     new_size: Array | None
     """Width and height of new axes in inches, or None if the axes were given."""
 
     @classmethod
-    def of(cls, box: Array, ax: Any) -> ProblemAxes:
+    def of(cls, box: Array, ax: Axes | None) -> ProblemAxes:
         if ax is not None:
             return cls(ax, box, None)
         size = _new_size(box)
@@ -97,7 +103,7 @@ class ProblemAxes:
             getattr(axes, f"set_{axis}label")(label, labelpad=12 if axis == "x" else 8)
         axes.set_box_aspect(sides, zoom=0.85)  # leaves space for the labels
 
-    def add_legend(self, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    def add_legend(self, handles: Sequence[Artist], labels: Sequence[str]) -> None:
         """Add the legend below the axes, and enlarge a new figure by its height."""
         axes, figure = self.axes, self.axes.get_figure()
         if self.new_size is not None:
@@ -131,7 +137,7 @@ def _thin_ticks(axes: Any) -> None:
             axes.locator_params(axis=name, nbins=bins)
 
 
-def _with_power_of_ten(axis: Any, name: str, size: float) -> str:
+def _with_power_of_ten(axis: Axis, name: str, size: float) -> str:
     """Return the label of an axis of a body, with the power of ten of its ticks.
 
     Matplotlib would write the power of ten at a place of its own, where it overlaps the label.

@@ -9,12 +9,12 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
-from pibls.geometry import Boundary, box_of, faces_of, space_of, time_of, within
+from pibls.geometry import Boundary, Face, box_of, faces_of, space_of, time_of, within
 from pibls.notebook.condition_legend import condition_labels
 from pibls.notebook.condition_numbers import NumberedPart, place_numbers
 from pibls.notebook.problem_axes import ProblemAxes
 from pibls.notebook.svg import runs
-from pibls.plot.backend import matplotlib
+from pibls.plot.backend import figure_of, matplotlib
 from pibls.plot.labels import typeset
 from pibls.plot.style_sheet import COLOURS, GREY, styled
 from pibls.problem.interfaces.decomposition import SubdomainDecomposition, subdomain_decomposition
@@ -23,6 +23,10 @@ from pibls.problem.regions.selection import Region
 from pibls.text.typeset import name_latex
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+    from pibls.geometry.protocol import Domain
     from pibls.problem.problem import Problem
 
 _CURVE_POINTS, _SURFACE_POINTS = 401, 700
@@ -36,7 +40,7 @@ _ConditionSet: TypeAlias = tuple[int, ...]
 
 
 @styled
-def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
+def plot_problem(problem: Problem, *, ax: Axes | None = None) -> Axes:
     """Draw the domain, with each part of its boundary in the colour of its condition, and its number.
 
     Materials are shaded, and dotted lines show their interfaces. Boundary parts without a condition are grey
@@ -61,27 +65,17 @@ def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
             remedy="Plot a problem on a section of the domain instead.",
         )
     picture = ProblemAxes.of(box_of(space_of(problem.domain)), ax)
-    axes = picture.axes
+    axes: Axes = picture.axes
     drawn = _ConditionParts(axes, condition_regions(problem), d)
     if d == 2:
         _shade_materials(problem, axes)
     for face in faces_of(problem.domain):
-        rng = np.random.default_rng(0)
-        k = face.dimension - (time_of(problem.domain) is not None)
-        is_curve = k == 1 and face.has_chart
-        U = (
-            np.linspace(1e-6, 1 - 1e-6, _CURVE_POINTS)[:, None]
-            if is_curve
-            else rng.random((_SURFACE_POINTS if k else 1, k))
-        )
-        if time_of(problem.domain) is not None:
-            U = np.column_stack([U, np.full(len(U), 0.5)])
-        drawn.draw(face.at(U, rng), is_curve)
+        drawn.draw(*_sampled(face, time_of(problem.domain) is not None))
     interface = _draw_interfaces(problem, axes, d)
     drawn.draw_isolated_points(problem.domain)
     if d == 1:
         axes.plot(picture.box[0], [0, 0], color=GREY, linewidth=1.0, zorder=0)
-    labels = condition_labels(problem, axes.get_figure(), picture.legend_width)
+    labels = condition_labels(problem, figure_of(axes), picture.legend_width)
     handles = [drawn.handle(i) for i in range(len(labels))]
     if interface is not None:
         handles, labels = [*handles, interface], [*labels, _INTERFACE_LABEL]
@@ -92,7 +86,22 @@ def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
     return axes
 
 
-def _shade_materials(problem: Problem, axes: Any) -> None:
+def _sampled(face: Face, extends_in_time: bool) -> tuple[Boundary, bool]:
+    """Return points of a face, at the middle of the time interval, and whether they are along a curve."""
+    rng = np.random.default_rng(0)
+    k = face.dimension - extends_in_time
+    is_curve = k == 1 and face.has_chart
+    U = (
+        np.linspace(1e-6, 1 - 1e-6, _CURVE_POINTS)[:, None]
+        if is_curve
+        else rng.random((_SURFACE_POINTS if k else 1, k))
+    )
+    if extends_in_time:
+        U = np.column_stack([U, np.full(len(U), 0.5)])
+    return face.at(U, rng), is_curve
+
+
+def _shade_materials(problem: Problem, axes: Axes) -> None:
     space = space_of(problem.domain)
     (a, b), (c, e) = box_of(space)
     x, y = np.linspace(a, b, _RASTER), np.linspace(c, e, _RASTER)
@@ -116,15 +125,20 @@ def _dimension(problem: Problem) -> int:
     return len(space_of(problem.domain).coordinates)
 
 
-def _draw_interfaces(problem: Problem, axes: Any, d: int) -> Any:
+def _interface_faces(materials: SubdomainDecomposition | None) -> list[Face]:
+    """Return the faces between materials, each once."""
+    if materials is None:
+        return []
+    return list({id(f): f for own in materials.interface_faces for f in own}.values())
+
+
+def _draw_interfaces(problem: Problem, axes: Axes, d: int) -> Artist | None:
     """Draw the interfaces between materials: curves and coordinate planes; return one, or None."""
     rng = np.random.default_rng(0)
     space = space_of(problem.domain)
     lines: list[Array] = []
     materials = _materials(problem)
-    for face in (
-        () if materials is None else {id(f): f for own in materials.interface_faces for f in own}.values()
-    ):
+    for face in _interface_faces(materials):
         curve = face.dimension == 1 and face.has_chart
         U = (
             np.linspace(0.0, 1.0, _CURVE_POINTS)[:, None]
@@ -147,7 +161,7 @@ def _draw_interfaces(problem: Problem, axes: Any, d: int) -> Any:
 class _ConditionParts:
     """The parts of the boundary by the set of conditions that hold there, each set in its own colour."""
 
-    def __init__(self, axes: Any, regions: Sequence[Region], d: int) -> None:
+    def __init__(self, axes: Axes, regions: Sequence[Region], d: int) -> None:
         self.axes, self.regions, self.d = axes, regions, d
         self.colours: dict[_ConditionSet, str] = {}
         self.parts: dict[_ConditionSet, list[NumberedPart]] = {}
@@ -175,7 +189,7 @@ class _ConditionParts:
             if self.d < 3:
                 self._add_parts(conditions, X, normals, here, is_curve)
 
-    def draw_isolated_points(self, domain: Any) -> None:
+    def draw_isolated_points(self, domain: Domain) -> None:
         """Draw the points at which conditions hold."""
         for i, region in enumerate(self.regions):
             X = region.isolated_points(domain)[:, : self.d]
@@ -186,12 +200,15 @@ class _ConditionParts:
                     up = np.tile([0.7, 0.7], (1, 1))
                     self.parts.setdefault((i,), []).extend(self._part((i,), x[None], up) for x in X)
 
-    def handle(self, i: int) -> Any:
+    def handle(self, i: int) -> Artist:
         """Return the entry of a condition in the legend, empty if it holds on no part of the boundary."""
         sets = [conditions for conditions in self.colours if i in conditions]
         colour = self.colours[min(sets, key=len)] if sets else "none"
-        look = {"linewidth": 2.5} if self.d == 2 else {"linestyle": "", "marker": "o", "markersize": 6}
-        return matplotlib("lines").Line2D([], [], color=colour, **look)
+        look: dict[str, Any] = (
+            {"linewidth": 2.5} if self.d == 2 else {"linestyle": "", "marker": "o", "markersize": 6}
+        )
+        entry: Artist = matplotlib("lines").Line2D([], [], color=colour, **look)
+        return entry
 
     def labelled_parts(self) -> list[NumberedPart]:
         """Return the parts to be numbered: of each set of conditions the longest ones."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from sympy.printing.pretty.pretty_symbology import pretty_symbol
 
 from pibls.arrays import Array
+from pibls.expressions import Coordinate
 from pibls.geometry import Boundary, Domain, Face, faces_of, space_of, time_of, within
 from pibls.notebook.svg import MARGIN, SketchProjection, circle, polyline, rectangle, runs, text_element
 from pibls.plot.style_sheet import COLOURS, GREY
@@ -222,5 +223,5 @@ def _numbers(conditions: _ConditionSet) -> str:
     return ", ".join(str(i + 1) for i in conditions)
 
 
-def _pretty(symbol: Any) -> str:
+def _pretty(symbol: Coordinate) -> str:
     return escape(str(pretty_symbol(str(symbol))))

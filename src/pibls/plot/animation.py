@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
 
+from pibls.arrays import Array
 from pibls.errors import ProblemError, import_optional, output_path
+from pibls.expressions import Expression
 from pibls.plot.backend import matplotlib
 from pibls.plot.drawing import quantities_of, scene_of
 from pibls.plot.panels import add_axes, file_figure
@@ -18,6 +20,10 @@ from pibls.plot.plot_kinds import plot_kind
 from pibls.plot.scene import PlotKind, Quantity, Scene
 from pibls.plot.style_sheet import styled
 from pibls.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
 _FRAME_RESOLUTION = 101  # points along the longer side of a map, fewer than in a still plot
 _MIN_WHITE = 245  # channel value from which a palette colour is replaced by white
@@ -28,12 +34,12 @@ _LIMIT_TIMES = 25  # number of times from which the colour limits are computed
 def animate(
     solution: Solution,
     path: str | Path,
-    *what: Any,
+    *what: Expression,
     frames: int = 60,
     fps: float = 20.0,
     dpi: int = 110,
     kind: str | None = None,
-    vector: tuple[Any, Any] | None = None,
+    vector: tuple[Expression, Expression] | None = None,
     **options: Any,
 ) -> Path:
     """Write an animation of the solution in time; see `Solution.animate`."""
@@ -98,9 +104,9 @@ class _GifWriter:
         self.image = import_optional("PIL.Image", extra="plot", purpose="A .gif")
 
     @contextmanager
-    def saving(self, figure: Any, path: str, dpi: int) -> Iterator[None]:
+    def saving(self, figure: Figure, path: str, dpi: int) -> Iterator[None]:
         figure.set_dpi(dpi)
-        self.figure, self.frames = figure, list[Any]()
+        self.figure, self.frames = figure, list[Array]()
         yield
         some = [self.frames[0], self.frames[len(self.frames) // 2], self.frames[-1]]
         sheet = self.image.fromarray(np.concatenate(some))
@@ -115,8 +121,9 @@ class _GifWriter:
         first.save(path, save_all=True, append_images=others, duration=self.milliseconds, loop=0)
 
     def grab_frame(self) -> None:
-        self.figure.canvas.draw()
-        self.frames.append(np.asarray(self.figure.canvas.buffer_rgba())[..., :3].copy())
+        canvas: FigureCanvasAgg = cast("FigureCanvasAgg", self.figure.canvas)
+        canvas.draw()
+        self.frames.append(np.asarray(canvas.buffer_rgba())[..., :3].copy())
 
 
 def _video_writer(fps: float) -> Any:

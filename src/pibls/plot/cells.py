@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression, Number
 from pibls.geometry import box_of
-from pibls.plot.backend import matplotlib
+from pibls.plot.backend import figure_of, matplotlib
 from pibls.plot.drawing import check_cmap
 from pibls.plot.labels import Labels
 from pibls.plot.maps import limit_ticks, panel_sides
@@ -18,6 +19,10 @@ from pibls.plot.panels import Panels, axes_for
 from pibls.plot.style_sheet import draw_frame, styled
 from pibls.sampling import Section, computed_domain, fixed_values
 from pibls.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import Collection
 
 _EDGE_COLOUR = "0.25"
 _FACE_COLOUR = "#dfe7ef"
@@ -27,9 +32,9 @@ _FACE_COLOUR = "#dfe7ef"
 def plot_cells(
     solution: Solution,
     *,
-    at: Mapping[Any, Any] | None = None,
-    ax: Any = None,
-    units: Mapping[Any, str] | None = None,
+    at: Mapping[Coordinate | str, Number] | None = None,
+    ax: Axes | None = None,
+    units: Mapping[Expression | str, str] | None = None,
     cmap: str | None = None,
     colorbar: bool = True,
 ) -> Any:
@@ -50,9 +55,7 @@ def plot_cells(
     )
     _label_axes(axes, section, Labels.of(solution.problem, units))
     if errors is not None and colorbar:
-        axes.get_figure().colorbar(shown, ax=axes, pad=0.02, aspect=24).set_label(
-            "estimated error in the cell"
-        )
+        figure_of(axes).colorbar(shown, ax=axes, pad=0.02, aspect=24).set_label("estimated error in the cell")
     return answer
 
 
@@ -83,7 +86,7 @@ def _panel_sides(section: Section) -> list[tuple[float, float]]:
     return [(1.0, 0.2)] if len(section.free) == 1 else panel_sides((section,))
 
 
-def _draw(ax: Any, boxes: Array, errors: Array | None, cmap: str | None) -> Any:
+def _draw(ax: Axes, boxes: Array, errors: Array | None, cmap: str | None) -> Collection:
     if boxes.shape[1] == 1:
         flat = np.broadcast_to(np.array([0.0, 1.0]), (len(boxes), 1, 2))
         boxes = np.concatenate([boxes, flat], axis=1)
@@ -92,7 +95,9 @@ def _draw(ax: Any, boxes: Array, errors: Array | None, cmap: str | None) -> Any:
         [np.stack([x[:, i], y[:, j]], axis=1) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))], axis=1
     )
     thin = 0.8 if len(boxes) < 400 else 0.3
-    shown = matplotlib("collections").PolyCollection(corners, edgecolors=_EDGE_COLOUR, linewidths=thin)
+    shown: Collection = matplotlib("collections").PolyCollection(
+        corners, edgecolors=_EDGE_COLOUR, linewidths=thin
+    )
     if errors is None:
         shown.set_facecolor(_FACE_COLOUR)
     else:
@@ -107,7 +112,7 @@ def _draw(ax: Any, boxes: Array, errors: Array | None, cmap: str | None) -> Any:
     return shown
 
 
-def _label_axes(ax: Any, section: Section, labels: Labels) -> None:
+def _label_axes(ax: Axes, section: Section, labels: Labels) -> None:
     ends = section.bounds
     coordinates = section.domain.coordinates
     draw_frame(ax)

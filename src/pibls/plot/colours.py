@@ -7,12 +7,17 @@ signed quantities (errors, residuals, values of both signs), cividis on a logari
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.plot.backend import matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
+    from matplotlib.ticker import ScalarFormatter
 
 _CONSTANT = 1e-9  # relative range below which values are shown as one colour
 _MIN_SIGN_RATIO = 0.2  # smaller of |min| and |max| over the larger, above which the signed scale is used
@@ -47,15 +52,16 @@ class ColourScale:
     def _limits(self, low: float, high: float, values: Array) -> tuple[float, float]:
         raise NotImplementedError
 
-    def norm(self, low: float, high: float) -> Any:
+    def norm(self, low: float, high: float) -> Normalize:
         """Return a Matplotlib norm between the limits."""
-        return matplotlib("colors").Normalize(low, high)
+        norm: Normalize = matplotlib("colors").Normalize(low, high)
+        return norm
 
     def label(self, text: str) -> str:
         """Return LaTeX of the displayed quantity, from LaTeX of the quantity."""
         return text
 
-    def set_value_axis(self, ax: Any, values: Array) -> None:
+    def set_value_axis(self, ax: Axes, values: Array) -> None:
         """Set the value axis of a curve with these displayed values."""
         # Fixed limits take the place of the values, so that the axis is the same in every frame.
         self._set_value_axis(ax, values if self.fixed_limits is None else np.array(self.fixed_limits))
@@ -63,7 +69,7 @@ class ColourScale:
             low, high = self.fixed_limits
             ax.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
-    def _set_value_axis(self, ax: Any, values: Array) -> None:
+    def _set_value_axis(self, ax: Axes, values: Array) -> None:
         raise NotImplementedError
 
 
@@ -87,7 +93,7 @@ class Sequential(ColourScale):
         margin = 0.1 * size or 1.0
         return low - margin, high + margin
 
-    def _set_value_axis(self, ax: Any, values: Array) -> None:
+    def _set_value_axis(self, ax: Axes, values: Array) -> None:
         low, high = self._limits(*_range(values), values)
         if (low, high) != _range(values):  # a constant: do not show its rounding errors
             ax.set_ylim(low, high)
@@ -105,7 +111,7 @@ class Signed(ColourScale):
         size = max(abs(low), abs(high)) or 1.0
         return -size, size
 
-    def _set_value_axis(self, ax: Any, values: Array) -> None:
+    def _set_value_axis(self, ax: Axes, values: Array) -> None:
         ax.axhline(0.0, color="0.5", linewidth=0.6, zorder=0)
         use_powers_of_ten(ax)
 
@@ -127,24 +133,26 @@ class Magnitude(ColourScale):
             return 1e-16, 1.0
         return max(float(finite.min()), high * 10.0**-_DECADES), high * (1 + 1e-12)
 
-    def norm(self, low: float, high: float) -> Any:
-        return matplotlib("colors").LogNorm(low, high, clip=True)
+    def norm(self, low: float, high: float) -> Normalize:
+        norm: Normalize = matplotlib("colors").LogNorm(low, high, clip=True)
+        return norm
 
     def label(self, text: str) -> str:
         return rf"|{text}|"
 
-    def _set_value_axis(self, ax: Any, values: Array) -> None:
+    def _set_value_axis(self, ax: Axes, values: Array) -> None:
         low, high = self._limits(*_range(values), values)
         ax.set_yscale("log")
         ax.set_ylim(low / 2, high * 2)
 
 
-def use_powers_of_ten(ax: Any) -> None:
+def use_powers_of_ten(ax: Axes) -> None:
     """Write ×10⁶ instead of 1e6 on axes with the default tick format."""
-    usual = matplotlib("ticker").ScalarFormatter
+    usual: type[ScalarFormatter] = matplotlib("ticker").ScalarFormatter
     for axis in (ax.xaxis, ax.yaxis):
-        if isinstance(axis.get_major_formatter(), usual):
-            axis.get_major_formatter().set_useMathText(True)
+        formatter = axis.get_major_formatter()
+        if isinstance(formatter, usual):
+            formatter.set_useMathText(True)
 
 
 def _range(values: Array) -> tuple[float, float]:

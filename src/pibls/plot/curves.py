@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.plot.backend import matplotlib
+from pibls.plot.backend import figure_of, matplotlib
 from pibls.plot.panels import Panels
 from pibls.plot.scene import Scene, unsuited_kind
 from pibls.runtime.caching import cached_property
 from pibls.sampling import Section
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 _DEFAULT_POINTS = 1001
 _MAX_POINTS = 20_001
@@ -36,7 +41,7 @@ class Curves:
     def panels(self) -> Panels:
         return Panels.of(1 if self._shares_panel else len(self.scene.quantities), [(1.0, 0.7)])
 
-    def draw(self, axes: list[Any]) -> None:
+    def draw(self, axes: list[Axes]) -> None:
         scene = self.scene
         if self._shares_panel:
             self._draw_joint(axes[0])
@@ -72,7 +77,7 @@ class Curves:
         units = {scene.labels.unit(quantity.unit) for quantity in scene.quantities}
         return len(units) == 1 and are_comparable(self._values)
 
-    def _draw_joint(self, ax: Any) -> None:
+    def _draw_joint(self, ax: Axes) -> None:
         scene = self.scene
         quantities = scene.quantities
         symbols = [quantity.symbol(scene.labels) for quantity in quantities]
@@ -83,11 +88,11 @@ class Curves:
         if listed or scene.labels.unit(quantities[0].unit):
             ax.set_ylabel(scene.labels.quantities(listed or ("value",), quantities[0].unit))
         # Above the axes, because there is no title and a legend beside them would take from their width.
-        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
-        has_layout = ax.get_figure().get_layout_engine() is not None
+        above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
+        has_layout = figure_of(ax).get_layout_engine() is not None
         ax.legend(frameon=False, fontsize="medium", **(above if has_layout else {"loc": "best"}))
 
-    def _draw_curve(self, ax: Any, y: Array) -> Any:
+    def _draw_curve(self, ax: Axes, y: Array) -> Artist:
         x, scene = self._abscissae, self.scene
         (line,) = ax.plot(x, y)
         if scene.band is not None:
@@ -137,7 +142,7 @@ class Snapshots:
     def panels(self) -> Panels:
         return Panels.of(len(self.scene.quantities), [(1.0, 0.75)])
 
-    def draw(self, axes: list[Any]) -> None:
+    def draw(self, axes: list[Axes]) -> None:
         scene = self.scene
         sections = scene.view.snapshots()
         colours = _time_colours()(np.linspace(0, 1, len(sections)))
@@ -156,31 +161,32 @@ class Snapshots:
                 _add_time_bar(ax, scene, sections)
 
 
-def _add_legend(ax: Any) -> None:
+def _add_legend(ax: Axes) -> None:
     """Add a legend: beside the axes if a layout engine reserves space, else at the best place inside."""
-    beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-    place = beside if ax.get_figure().get_layout_engine() is not None else {"loc": "best"}
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    place = beside if figure_of(ax).get_layout_engine() is not None else {"loc": "best"}
     ax.legend(frameon=False, fontsize="small", handlelength=1.4, **place)
 
 
-def _time_colours() -> Any:
+def _time_colours() -> Colormap:
     # Without the end of the map, because its yellow is hardly visible on white.
     viridis = matplotlib("cm").ScalarMappable(cmap="viridis").cmap
-    return matplotlib("colors").ListedColormap(viridis(np.linspace(0, 0.88, 256)))
+    colours: Colormap = matplotlib("colors").ListedColormap(viridis(np.linspace(0, 0.88, 256)))
+    return colours
 
 
-def _add_time_bar(ax: Any, scene: Scene, sections: tuple[Section, ...]) -> None:
+def _add_time_bar(ax: Axes, scene: Scene, sections: tuple[Section, ...]) -> None:
     """Add a colour bar for the times of the curves, in place of a legend."""
     time = scene.view.time
     assert time is not None  # checked by Snapshots
     times = [section.fixed[time] for section in sections]
     norm = matplotlib("colors").Normalize(min(times), max(times))
     colours = matplotlib("cm").ScalarMappable(norm, _time_colours())
-    bar = ax.get_figure().colorbar(colours, ax=ax, pad=0.02, aspect=24)
+    bar = figure_of(ax).colorbar(colours, ax=ax, pad=0.02, aspect=24)
     bar.set_label(scene.labels.coordinate(scene.view.domain.coordinates[time]))
 
 
-def _abscissae(section: Section, scene: Scene) -> Any:
+def _abscissae(section: Section, scene: Scene) -> Array:
     usual = (
         _DEFAULT_POINTS
         if section.is_space and len(section.domain.coordinates) > 1
@@ -192,7 +198,7 @@ def _abscissae(section: Section, scene: Scene) -> Any:
     return x
 
 
-def _label_axes(ax: Any, section: Section, scene: Scene) -> None:
+def _label_axes(ax: Axes, section: Section, scene: Scene) -> None:
     ax.set_xlim(*section.bounds[0])
     ax.set_xlabel(scene.labels.coordinate(section.symbols[0]))
     ax.spines[["top", "right"]].set_visible(False)

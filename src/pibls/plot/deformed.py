@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from pibls.plot.panels import Panels
 from pibls.plot.scene import Scene
 from pibls.plot.vectors import check_plane, components
 from pibls.sampling import mesh_section
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _UNSCALED_RANGE = (0.02, 0.2)  # displacements relative to the body's size that are drawn to scale
 _TARGET_RATIO = 0.1  # other displacements are scaled to about this ratio
@@ -34,7 +37,7 @@ class Deformed:
     def panels(self) -> Panels:
         return Maps(self.scene).panels()
 
-    def draw(self, axes: list[Any]) -> None:
+    def draw(self, axes: list[Axes]) -> None:
         scene = self.scene
         cuts = scene.view.planes()
         n = scene.panel_points(161, 101, len(cuts))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression, Number
 from pibls.plot.backend import matplotlib
 from pibls.plot.colours import Sequential
 from pibls.plot.labels import Labels
@@ -22,16 +23,19 @@ from pibls.plot.view import View
 from pibls.sampling import SampledField, computed_domain, fields_of
 from pibls.solution import Solution
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _POINTS_PER_WINDOW = 12
 
 
 @styled
 def plot(
     solution: Solution,
-    *what: Any,
+    *what: Expression,
     kind: str | None = None,
-    vector: tuple[Any, Any] | None = None,
-    ax: Any = None,
+    vector: tuple[Expression, Expression] | None = None,
+    ax: Axes | Sequence[Axes] | None = None,
     **options: Any,
 ) -> Any:
     """Draw the unknowns, or any expressions of them; see `Solution.plot`.
@@ -42,7 +46,9 @@ def plot(
     return draw(joint_scene(scene, what, ax), kind, ax)
 
 
-def joint_scene(scene: Scene, what: tuple[Any, ...] = (), ax: Any = None) -> Scene:
+def joint_scene(
+    scene: Scene, what: tuple[Expression, ...] = (), ax: Axes | Sequence[Axes] | None = None
+) -> Scene:
     """Return the scene, with one panel for the unknowns of a system of ordinary differential equations.
 
     Unknowns that were named in ``what``, or for which several ``ax`` were given, have a panel each.
@@ -52,7 +58,7 @@ def joint_scene(scene: Scene, what: tuple[Any, ...] = (), ax: Any = None) -> Sce
     return replace(scene, is_joint=is_joint)
 
 
-def draw(scene: Scene, kind: str | None, ax: Any) -> Any:
+def draw(scene: Scene, kind: str | None, ax: Axes | Sequence[Axes] | None) -> Any:
     """Draw a scene on the given axes or on new ones, and return the axes."""
     picture = plot_kind(scene, kind)
     axes, answer = axes_for(picture.panels(), ax)
@@ -61,7 +67,7 @@ def draw(scene: Scene, kind: str | None, ax: Any) -> Any:
 
 
 def quantities_of(
-    solution: Solution, what: tuple[Any, ...], vector: Any
+    solution: Solution, what: tuple[Expression, ...], vector: tuple[Expression, Expression] | None
 ) -> tuple[tuple[Quantity, ...], tuple[SampledField, SampledField] | None]:
     """Return the quantities shown as colours or curves, and the components of the vector field."""
     components = None if vector is None else _components(solution, what, vector)
@@ -79,9 +85,9 @@ def scene_of(
     quantities: tuple[Quantity, ...],
     vector: tuple[SampledField, SampledField] | None = None,
     *,
-    at: Mapping[Any, Any] | None = None,
+    at: Mapping[Coordinate | str, Number] | None = None,
     times: int | Sequence[float] | None = None,
-    units: Mapping[Any, str] | None = None,
+    units: Mapping[Expression | str, str] | None = None,
     resolution: int | None = None,
     levels: int | None = None,
     cmap: str | None = None,
@@ -116,7 +122,7 @@ def scene_of(
     )
 
 
-def check_cmap(name: Any) -> None:
+def check_cmap(name: object) -> None:
     """Raise a `ProblemError` unless this is a Matplotlib colour map or the name of one."""
     known = matplotlib("pyplot").colormaps()
     if name not in known and not isinstance(name, matplotlib("colors").Colormap):
@@ -140,7 +146,9 @@ def _error_band(solution: Solution, quantities: tuple[Quantity, ...]) -> float:
     return solution.error.max
 
 
-def _components(solution: Solution, what: tuple[Any, ...], vector: Any) -> tuple[SampledField, SampledField]:
+def _components(
+    solution: Solution, what: tuple[Expression, ...], vector: tuple[Expression, Expression] | None
+) -> tuple[SampledField, SampledField]:
     if what:
         raise ProblemError(
             "vector",

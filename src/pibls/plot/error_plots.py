@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pibls.errors import ProblemError
 from pibls.plot.colours import ColourScale, Magnitude, Signed
@@ -16,6 +16,9 @@ from pibls.sampling import SampledField
 from pibls.solution import Solution
 from pibls.text.typeset import name_latex
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 @styled
 def plot_error(
@@ -24,7 +27,7 @@ def plot_error(
     *,
     log: bool = False,
     kind: str | None = None,
-    ax: Any = None,
+    ax: Axes | Sequence[Axes] | None = None,
     **options: Any,
 ) -> Any:
     """Draw the error u - u* against a known solution u*; see `Solution.plot_error`."""
@@ -50,7 +53,12 @@ def plot_error(
 
 @styled
 def plot_residual(
-    solution: Solution, *, log: bool = False, kind: str | None = None, ax: Any = None, **options: Any
+    solution: Solution,
+    *,
+    log: bool = False,
+    kind: str | None = None,
+    ax: Axes | Sequence[Axes] | None = None,
+    **options: Any,
 ) -> Any:
     """Draw the residual N[u] - f of each equation; see `Solution.plot_residual`."""
     scale: ColourScale = Magnitude() if log else Signed()

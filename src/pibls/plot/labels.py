@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
+from pibls.expressions import Coordinate, Expression
 from pibls.plot.backend import matplotlib
 from pibls.problem import Problem
 from pibls.sampling import units_of
@@ -20,11 +20,11 @@ class Labels:
     units: Mapping[str, str]
 
     @classmethod
-    def of(cls, problem: Problem, units: Mapping[Any, str] | None) -> Labels:
+    def of(cls, problem: Problem, units: Mapping[Expression | str, str] | None) -> Labels:
         """Return labels with these units, after checking their names."""
         return cls(units_of(problem, units))
 
-    def coordinate(self, symbol: Any) -> str:
+    def coordinate(self, symbol: Coordinate) -> str:
         """Return the label of a coordinate."""
         return self._with_unit(typeset(name_latex(str(symbol)), str(symbol)), str(symbol))
 
@@ -40,7 +40,7 @@ class Labels:
         """Return the unit of an unknown, or None."""
         return self.units.get(name) if name is not None else None
 
-    def fixed_values(self, values: Iterable[tuple[Any, float]]) -> str:
+    def fixed_values(self, values: Iterable[tuple[Coordinate, float]]) -> str:
         """Return text such as "x = 0.5, t = 1 s"."""
         parts = []
         for symbol, value in values:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.plot.backend import matplotlib
+from pibls.plot.backend import figure_of, matplotlib
 from pibls.plot.colours import use_powers_of_ten
 from pibls.plot.panels import Panels
 from pibls.plot.scene import Quantity, Scene, unsuited_kind
 from pibls.plot.style_sheet import draw_frame
 from pibls.sampling import Section, SimplexMesh, mesh_section
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
 
 _WIDE_RATIO = 3.0  # width over height above which the colour bar is placed below
 _MAX_SCALED_RATIO = 12.0  # ratio of the sides above which a domain is not drawn to scale
@@ -33,10 +38,10 @@ class Maps:
         sides = panel_sides(self.scene.view.planes())
         return Panels.of(len(self.scene.quantities), sides, bars=self.scene.colorbar)
 
-    def draw(self, axes: list[Any]) -> None:
+    def draw(self, axes: list[Axes]) -> None:
         self.draw_maps(axes)
 
-    def draw_maps(self, axes: list[Any]) -> tuple[Section, ...]:
+    def draw_maps(self, axes: list[Axes]) -> tuple[Section, ...]:
         """Draw the maps, and return the planes in the order of the axes."""
         scene = self.scene
         cuts = scene.view.planes()
@@ -60,14 +65,14 @@ class Maps:
 
 
 def add_colour_bar(
-    mappable: Any, axes: list[Any], cuts: tuple[Section, ...], quantity: Quantity, scene: Scene
+    mappable: ScalarMappable, axes: list[Axes], cuts: tuple[Section, ...], quantity: Quantity, scene: Scene
 ) -> None:
     """Add a colour bar beside the maps, or below a single wide one."""
     same = len({cut.free for cut in cuts}) == 1
     wide, high = panel_sides(cuts)[0]
     below = len(cuts) == 1 and wide > _WIDE_RATIO * high
     place = {"location": "bottom", "aspect": 40} if below else {"aspect": 24}
-    bar = axes[0].get_figure().colorbar(mappable, ax=axes, pad=0.02, shrink=1.0 if same else 0.8, **place)
+    bar = figure_of(axes[0]).colorbar(mappable, ax=axes, pad=0.02, shrink=1.0 if same else 0.8, **place)
     label = quantity.label(scene.labels)
     bar.set_label(label)
     if not below and len(quantity.field.name) <= 2 and label.endswith("$"):
@@ -79,14 +84,14 @@ def add_colour_bar(
 
 
 def fill_patch(
-    ax: Any, patch: SimplexMesh, values: Array, quantity: Quantity, norm: Any, levels: int | None
-) -> Any:
+    ax: Axes, patch: SimplexMesh, values: Array, quantity: Quantity, norm: Normalize, levels: int | None
+) -> ScalarMappable:
     """Colour a patch; cells with NaN values stay empty."""
     patch = patch.restricted(np.isfinite(values))
     mesh = matplotlib("tri").Triangulation(*patch.points.T, patch.cells)
     shown = np.where(np.isfinite(values), values, 0.0)
     # Rasterized, because viewers cannot open a PDF with a hundred thousand triangles.
-    mappable = ax.tripcolor(
+    mappable: ScalarMappable = ax.tripcolor(
         mesh, shown, shading="gouraud", cmap=quantity.scale.cmap, norm=norm, rasterized=True
     )
     if levels:
@@ -102,7 +107,7 @@ def fill_patch(
     return mappable
 
 
-def label_axes(ax: Any, cut: Section, scene: Scene) -> None:
+def label_axes(ax: Axes, cut: Section, scene: Scene) -> None:
     """Set limits, labels and title, with equal scales if both coordinates are in space."""
     (x0, x1), (y0, y1) = cut.bounds
     margin = 0.0 if _is_full(cut) else 0.02
@@ -117,10 +122,10 @@ def label_axes(ax: Any, cut: Section, scene: Scene) -> None:
     limit_ticks(ax)
 
 
-def limit_ticks(ax: Any) -> None:
+def limit_ticks(ax: Axes) -> None:
     """Limit the number of ticks by the size of the axes, which may be a narrow strip."""
     extent = ax.get_window_extent()
-    dpi = ax.get_figure().dpi
+    dpi = figure_of(ax).dpi
     ax.locator_params(axis="x", nbins=int(np.clip(extent.width / dpi / 0.6, 2, 6)))
     ax.locator_params(axis="y", nbins=int(np.clip(extent.height / dpi / 0.4, 2, 6)))
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pibls.errors import ProblemError
 from pibls.plot.backend import matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _WIDTHS = {1: 4.4, 2: 3.4, 3: 2.9, 4: 2.5}  # inches, by the number of columns
 _MAX_HEIGHT = 1.3  # of a panel, relative to the usual width for that number of columns
@@ -79,7 +83,7 @@ def _wrapped(n: int, max_columns: int) -> tuple[int, int]:
     return math.ceil(n / columns), columns
 
 
-def axes_for(panels: Panels, ax: Any) -> tuple[list[Any], Any]:
+def axes_for(panels: Panels, ax: Axes | Sequence[Axes] | None) -> tuple[list[Axes], Any]:
     """Return the axes to draw on, one per panel, and the value to return to the user."""
     if ax is None:
         return _new_axes(panels)
@@ -92,11 +96,11 @@ def axes_for(panels: Panels, ax: Any) -> tuple[list[Any], Any]:
             remedy=f"Create them with pyplot.subplots(1, {panels.count}), or omit ax.",
         )
     for one in given:
-        if not hasattr(one, "plot"):
+        if not isinstance(one, matplotlib("axes").Axes):
             raise ProblemError(
                 "ax", expected="matplotlib Axes", got=repr(one), remedy="Leave ax out for new ones."
             )
-        if (panels.projection == "3d") != (getattr(one, "name", "") == "3d"):
+        if (panels.projection == "3d") != (one.name == "3d"):
             kind = 'with projection="3d"' if panels.projection else "in the plane"
             raise ProblemError(
                 "ax", expected=f"Axes {kind}", got=repr(one), remedy="Leave ax out for new ones."
@@ -104,7 +108,7 @@ def axes_for(panels: Panels, ax: Any) -> tuple[list[Any], Any]:
     return given, ax
 
 
-def _new_axes(panels: Panels) -> tuple[list[Any], Any]:
+def _new_axes(panels: Panels) -> tuple[list[Axes], Any]:
     # Created by pyplot so that a notebook shows the figure.
     figure = matplotlib("pyplot").figure(figsize=panels.size, layout=panels.layout)
     axes = add_axes(figure, panels)
@@ -115,14 +119,14 @@ def _new_axes(panels: Panels) -> tuple[list[Any], Any]:
     return axes, together
 
 
-def file_figure(panels: Panels) -> Any:
+def file_figure(panels: Panels) -> Figure:
     """Return a figure that is not registered with pyplot, for output to files."""
-    figure = matplotlib("figure").Figure(figsize=panels.size, layout=panels.layout)
+    figure: Figure = matplotlib("figure").Figure(figsize=panels.size, layout=panels.layout)
     matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
     return figure
 
 
-def add_axes(figure: Any, panels: Panels) -> list[Any]:
+def add_axes(figure: Figure, panels: Panels) -> list[Axes]:
     """Add the panels to a figure and return their axes."""
     grid = figure.add_gridspec(
         len(panels.heights), len(panels.widths), width_ratios=panels.widths, height_ratios=panels.heights

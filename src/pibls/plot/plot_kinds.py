@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from pibls.errors import ProblemError
 from pibls.plot.curves import Curves, Snapshots
@@ -27,7 +26,7 @@ VECTOR_KINDS: Mapping[str, Callable[[Scene], PlotKind]] = {
 }
 
 
-def plot_kind(scene: Scene, kind: Any) -> PlotKind:
+def plot_kind(scene: Scene, kind: str | None) -> PlotKind:
     """Return the plot of the given kind, or of the default kind for the scene."""
     if kind is not None:
         return _kind_by_name(scene, kind)
@@ -43,7 +42,7 @@ def plot_kind(scene: Scene, kind: Any) -> PlotKind:
     return Curves(scene) if scene.view.free_count == 1 else Maps(scene)
 
 
-def _kind_by_name(scene: Scene, kind: Any) -> PlotKind:
+def _kind_by_name(scene: Scene, kind: str) -> PlotKind:
     kinds = KINDS if scene.vector is None else VECTOR_KINDS
     if kind in kinds:
         return kinds[kind](scene)

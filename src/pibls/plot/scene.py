@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from pibls.plot.labels import Labels
 from pibls.plot.panels import Panels
 from pibls.plot.view import View
 from pibls.sampling import SampledField, Section
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Quantity:
         """Return the quantity on a scale suitable for all these values, common to all panels."""
         return replace(self, scale=self.scale.suitable_for(np.concatenate(values)))
 
-    def norm(self, values: list[Array]) -> Any:
+    def norm(self, values: list[Array]) -> Normalize:
         """Return a common norm for all these values."""
         return self.scale.norm(*self.scale.limits(np.concatenate(values)))
 
@@ -82,7 +86,7 @@ class PlotKind(Protocol):
     def panels(self) -> Panels:
         """Return the panels that are needed."""
 
-    def draw(self, axes: list[Any]) -> None:
+    def draw(self, axes: list[Axes]) -> None:
         """Draw on the axes of the panels."""
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from pibls.errors import import_optional
+from pibls.plot.backend import matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -21,7 +25,7 @@ INK = "#262626"
 GREY = "#999999"
 """The colour of everything without a condition or a value."""
 
-style: dict[str, Any] = {
+style: dict[str, object] = {
     "font.size": 10.0,
     "axes.titlesize": "medium",
     "axes.labelsize": "medium",
@@ -79,13 +83,15 @@ def _create_ticks(answer: Any) -> None:
     Matplotlib creates ticks when a figure is drawn, which is after the style context was left.
     """
     first = np.ravel(np.asarray(answer, dtype=object))[0]
-    for ax in getattr(getattr(first, "figure", None), "axes", ()):
-        for axis in ax._axis_map.values():
-            axis.get_major_ticks(1)
-            axis.get_minor_ticks(1)
+    if not isinstance(first, matplotlib("artist").Artist):  # the path of a file
+        return
+    kind = matplotlib("axis").Axis
+    for axis in (child for ax in first.figure.axes for child in ax.get_children() if isinstance(child, kind)):
+        axis.get_major_ticks(1)
+        axis.get_minor_ticks(1)
 
 
-def draw_frame(ax: Any) -> None:
+def draw_frame(ax: Axes) -> None:
     """Draw all four spines and no grid, as for maps."""
     if ax.name == "rectilinear":
         ax.spines[:].set_visible(True)

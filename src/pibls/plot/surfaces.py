@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from pibls.plot.backend import matplotlib
 from pibls.plot.panels import Panels
 from pibls.plot.scene import Scene, unsuited_kind
 from pibls.sampling import Section, mesh_section
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True)

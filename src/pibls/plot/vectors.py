@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from pibls.plot.maps import Maps
 from pibls.plot.panels import Panels
 from pibls.plot.scene import Scene, unsuited_kind
 from pibls.sampling import SampledField, Section
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ARROWS = 19  # along the longer side
 _STREAM_POINTS = 61  # grid points along the longer side
@@ -31,7 +34,7 @@ class Arrows:
     def panels(self) -> Panels:
         return Maps(self.scene).panels()
 
-    def draw(self, axes: list[Any]) -> None:
+    def draw(self, axes: list[Axes]) -> None:
         cuts = Maps(self.scene).draw_maps(axes)
         places = [_centres(cut, _ARROWS) for cut in cuts]
         found = [components(self.scene, cut, P) for cut, P in zip(cuts, places, strict=True)]
@@ -55,7 +58,7 @@ class Streams:
     def panels(self) -> Panels:
         return Maps(self.scene).panels()
 
-    def draw(self, axes: list[Any]) -> None:
+    def draw(self, axes: list[Axes]) -> None:
         cuts = Maps(self.scene).draw_maps(axes)
         for ax, cut in zip(axes, cuts, strict=True):
             m, n = cut.shape(_STREAM_POINTS)

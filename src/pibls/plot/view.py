@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Number
 from pibls.geometry import Domain, box_of, time_of
 from pibls.geometry.checks.arguments import real_number
 from pibls.sampling import Section, fixed_values
@@ -33,7 +33,9 @@ class View:
     times: tuple[float, ...] | None
 
     @classmethod
-    def of(cls, domain: Domain, at: Mapping[Any, Any] | None, times: Any) -> View:
+    def of(
+        cls, domain: Domain, at: Mapping[Coordinate | str, Number] | None, times: int | Sequence[float] | None
+    ) -> View:
         """Return the view with the coordinates in ``at`` fixed, after checking the arguments."""
         fixed = fixed_values(domain, at)
         return cls(domain, fixed, _checked_times(domain, fixed, times))
@@ -100,7 +102,9 @@ class View:
         return tuple(map(float, self.sample_times(n) if n > 1 else self.sample_times(2)[-1:]))
 
 
-def _checked_times(domain: Domain, fixed: Mapping[int, float], times: Any) -> tuple[float, ...] | None:
+def _checked_times(
+    domain: Domain, fixed: Mapping[int, float], times: int | Sequence[float] | None
+) -> tuple[float, ...] | None:
     if times is None:
         return None
     symbol = time_of(domain)

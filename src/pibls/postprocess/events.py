@@ -2,12 +2,11 @@ r"""Times t with f(u(t), u'(t), …) = 0, at which an expression of a solution c
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Expression, Number
 from pibls.geometry import box_of
 from pibls.solution import Solution
 
@@ -15,7 +14,9 @@ _SAMPLES_PER_WINDOW = 32
 _SAMPLES = 2048  # if the solution has no time windows
 
 
-def when(solution: Solution, expression: Any, t: Any = None, **at: Any) -> Array:
+def when(
+    solution: Solution, expression: Expression, t: Coordinate | str | None = None, **at: Number
+) -> Array:
     """Return the values of ``t`` at which the expression changes its sign, in ascending order.
 
     ``at`` holds a value for each of the other coordinates. Two sign changes between neighbouring samples are
@@ -45,8 +46,8 @@ def when(solution: Solution, expression: Any, t: Any = None, **at: Any) -> Array
             + ").",
         )
 
-    def value(s: Any) -> Any:
-        return solution.evaluate(expression, **{name: s, **at})
+    def value(s: Array) -> Array:
+        return np.asarray(solution.evaluate(expression, **{name: s, **at}))
 
     low, high = box_of(solution.problem.domain)[coordinates.index(name)]
     times = np.linspace(low, high, _SAMPLES + 1)

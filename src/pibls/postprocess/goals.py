@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -20,6 +19,7 @@ from pibls.errors import ProblemError
 from pibls.geometry import Domain, box_of, space_of, time_of
 from pibls.geometry.integrals.gauss import QuadratureRule
 from pibls.problem import Interior
+from pibls.problem.arguments import IntegrationPlace
 from pibls.problem.forms.compilation import Residual, compile_form
 from pibls.problem.forms.integral import integration_domain
 from pibls.problem.regions.integral_region import IntegrationDomain, cached_rule
@@ -45,7 +45,9 @@ class Goal(float):
         return f"{float(self)!r} ± {self.error:.1e}"
 
 
-def integral_of(solution: Solution, expression: Any, over: Any = None, t: Any = None) -> Goal:
+def integral_of(
+    solution: Solution, expression: sp.Expr, over: IntegrationPlace = None, t: float | sp.Expr | None = None
+) -> Goal:
     """Return ∫ expression over the domain, a shape, a boundary or a part of it, at time t."""
     problem = solution.problem
     residual = _compiled(solution, expression)
@@ -135,7 +137,7 @@ def _values(residual: Residual, space: Space, w: Array, rule: QuadratureRule) ->
     return np.asarray(residual.rest(X, rule.normals, data, values[k:]) + np.sum(a * values[:k], axis=0))
 
 
-def _compiled(solution: Solution, expression: Any) -> Residual:
+def _compiled(solution: Solution, expression: sp.Expr) -> Residual:
     if not isinstance(expression, (sp.Expr, int, float)):
         raise ProblemError(
             "integral(expression)",
@@ -152,11 +154,11 @@ def _compiled(solution: Solution, expression: Any) -> Residual:
     return residual.at(tuple(solution.problem.parameters.values()))
 
 
-def _needs_normal(residual: Residual, solution: Solution, expression: Any) -> bool:
+def _needs_normal(residual: Residual, solution: Solution, expression: sp.Expr) -> bool:
     return bool(solution.problem.symbol_table().form(sp.sympify(expression), "expression").needs_normal)
 
 
-def _checked_time(domain: Any, t: Any) -> float | None:
+def _checked_time(domain: Domain, t: float | sp.Expr | None) -> float | None:
     time = time_of(domain)
     if (t is None) != (time is None):
         raise ProblemError(

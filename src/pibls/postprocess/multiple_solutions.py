@@ -12,8 +12,9 @@ import numpy as np
 
 from pibls.adaptive.thresholds import DEFAULT
 from pibls.analysis.evolution import evolution_of
-from pibls.arrays import Array
+from pibls.arrays import Array, PointFunction
 from pibls.errors import ConvergenceWarning, ProblemError
+from pibls.expressions import Unknown
 from pibls.geometry import box_of
 from pibls.problem.forms.compilation import compile_problem
 from pibls.solution import Solution
@@ -80,17 +81,17 @@ def _is_new(found: Solution, X: Array, known: list[Array], min_difference: float
     return all(_differ(values, v, min_difference) for v in known)
 
 
-def _guesses(solution: Solution, values: Array) -> list[dict[Any, Any]]:
+def _guesses(solution: Solution, values: Array) -> list[dict[Unknown, Any]]:
     unknowns = solution.problem.unknowns
     sizes = np.abs(values).max(axis=1, initial=0.0)
     # Multiples of zero are no new guesses, for example for a straight rod under axial load.
     is_zero = bool(sizes.max() <= solution.error.max)
     sizes = np.ones(len(sizes)) if is_zero else np.where(sizes > 0, sizes, sizes.max())
 
-    def multiple(u: Any, factor: float) -> Any:
+    def multiple(u: Unknown, factor: float) -> PointFunction:
         return lambda *X: factor * solution[u](*X)
 
-    def wave(size: float, k: int) -> Any:
+    def wave(size: float, k: int) -> PointFunction:
         low, high = box_of(solution.problem.domain).T
 
         def shape(*X: Array) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,9 @@ from pibls.adaptive.validation.estimate import (
     compare,
 )
 from pibls.arrays import Array, PointFunction
+from pibls.basis.protocol import is_partly_interior
 from pibls.errors import ConvergenceWarning
+from pibls.expressions import Parameter, Unknown
 from pibls.postprocess.sweeps import changes_only_data
 from pibls.problem.forms.compilation import compile_problem
 from pibls.problem.forms.sensitivity_problem import sensitivity_problem
@@ -35,7 +36,7 @@ _SIXTH, _FOURTH = (0.75, -0.15, 1.0 / 60.0), (2.0 / 3.0, -1.0 / 12.0, 0.0)
 """Weights of central differences of sixth and fourth order."""
 
 
-def sensitivity(solution: Solution, parameter: Any, time_limit: float | None = None) -> Solution:
+def sensitivity(solution: Solution, parameter: Parameter | str, time_limit: float | None = None) -> Solution:
     """Return ∂u/∂k as a `Solution` with its own error estimate.
 
     The linearized problem is solved with the tolerance and the seed of the solution; its unknowns keep
@@ -56,7 +57,7 @@ def sensitivity(solution: Solution, parameter: Any, time_limit: float | None = N
     symbol = find_parameter(parameter, problem.parameters, "sensitivity")
     if subdomain_decomposition(problem) is not None:
         return _by_fixed_space_differences(solution, symbol)
-    added = hasattr(solution.settings.get("basis"), "interior_size")  # the basis has a singular enrichment
+    added = is_partly_interior(solution.settings.get("basis"))  # the basis has a singular enrichment
     if added and not changes_only_data(problem, (symbol,)):
         return _by_full_differences(solution, symbol, time_limit)
     linearized = sensitivity_problem(problem, symbol, _solution_values(solution))
@@ -64,7 +65,7 @@ def sensitivity(solution: Solution, parameter: Any, time_limit: float | None = N
     return replace(found, estimator=_CombinedEstimate(found, solution))
 
 
-def _by_fixed_space_differences(solution: Solution, symbol: Any) -> Solution:
+def _by_fixed_space_differences(solution: Solution, symbol: Parameter) -> Solution:
     """Return Σ cᵢ u(k + i h) / h in the space of the solution, for a problem with several materials.
 
     Solutions in one space with one set of points depend on k as smoothly as the problem does. The error is
@@ -98,7 +99,23 @@ def _by_fixed_space_differences(solution: Solution, symbol: Any) -> Solution:
     )
 
 
-def _by_full_differences(solution: Solution, symbol: Any, time_limit: float | None) -> Solution:
+def _neighbouring_solutions(
+    solution: Solution, symbol: Parameter, h: float, time_limit: float | None
+) -> dict[int, Solution]:
+    """Return the solutions at k + i h for i = ±1, ±2, ±3, by i."""
+    problem, value = solution.problem, solution.problem.parameters[symbol]
+    each = None if time_limit is None else time_limit / 6
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return {
+            i: solve(
+                problem.at({symbol: value + i * h}), tol=solution.tol, seed=solution.seed, time_limit=each
+            )
+            for i in (-3, -2, -1, 1, 2, 3)
+        }
+
+
+def _by_full_differences(solution: Solution, symbol: Parameter, time_limit: float | None) -> Solution:
     """Return Σ cᵢ u(k + i h) / h from independent solves, for solutions with singular enrichment.
 
     The enrichment at corners and holes depends on the operator and therefore on k. ∂L/∂k u is singular at the
@@ -108,15 +125,7 @@ def _by_full_differences(solution: Solution, symbol: Any, time_limit: float | No
     problem = solution.problem
     value = problem.parameters[symbol]
     h = _RELATIVE_STEP * (abs(value) or 1.0)
-    each = None if time_limit is None else time_limit / 6
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        near = {
-            i: solve(
-                problem.at({symbol: value + i * h}), tol=solution.tol, seed=solution.seed, time_limit=each
-            )
-            for i in (-3, -2, -1, 1, 2, 3)
-        }
+    near = _neighbouring_solutions(solution, symbol, h, time_limit)
 
     def quotient(
         formula: tuple[float, ...], of: Callable[[Solution], tuple[Space, Array]]
@@ -149,10 +158,10 @@ def _companion(solution: Solution) -> tuple[Space, Array]:
     return first if np.array_equal(second[1], solution.coefficients) else second
 
 
-def _solution_values(solution: Solution) -> Callable[[Any], PointFunction]:
+def _solution_values(solution: Solution) -> Callable[[Unknown], PointFunction]:
     """Return the map from ∂^α u to the function that evaluates it."""
 
-    def values_of(term: Any) -> PointFunction:
+    def values_of(term: Unknown) -> PointFunction:
         return _Values(solution, term)
 
     return values_of
@@ -163,7 +172,7 @@ class _Values:
     """An expression of a solution, as a function of coordinate arrays."""
 
     solution: Solution
-    term: Any
+    term: Unknown
 
     def __call__(self, *coordinates: Array) -> Array:
         return np.asarray(self.solution.evaluate(self.term, *coordinates))

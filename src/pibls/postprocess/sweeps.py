@@ -6,21 +6,29 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from pibls.adaptive.sweeps.shared_basis import SharedBasisSolver
 from pibls.adaptive.sweeps.superposition import SuperposedSolutions, Superposition
 from pibls.errors import ConvergenceWarning, ProblemError
+from pibls.expressions import Number, Parameter
 from pibls.problem import Problem
 from pibls.problem.parameters import find_parameter
 from pibls.solution import Solution
+from pibls.solution.settings import SolveSettings
 from pibls.solution.solve import solve
 from pibls.status import Status
 
+if TYPE_CHECKING:
+    from pibls.adaptive.request import SolveResult
 
-def sweep(
-    problem: Problem, values: Mapping[Any, Iterable[Any]] | Sequence[Mapping[Any, Any]], **settings: Any
-) -> list[Solution]:
+SweepValues: TypeAlias = (
+    Mapping[Parameter | str, Iterable[Number]] | Sequence[Mapping[Parameter | str, Number]]
+)
+"""{parameter: values}, where several parameters give all combinations, or a list of mappings."""
+
+
+def sweep(problem: Problem, values: SweepValues, **settings: Unpack[SolveSettings]) -> list[Solution]:
     """Return the solutions at many values of the parameters, in the order of the values.
 
     The basis, its width and the points of the first solve are reused for the others, and the factorization
@@ -50,7 +58,9 @@ def sweep(
     return [found[i] for i in range(len(problems))]
 
 
-def iterate_sweep(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, Solution]]:
+def iterate_sweep(
+    problems: Sequence[Problem], **settings: Unpack[SolveSettings]
+) -> Iterator[tuple[int, Solution]]:
     """Yield (index, solution) for one problem at several parameter values, as soon as each is solved.
 
     The order is by bisection: first both ends, then the middle of each remaining interval.
@@ -67,6 +77,13 @@ def iterate_sweep(problems: Sequence[Problem], **settings: Any) -> Iterator[tupl
         for i, solution in _superposed(problems, settings):
             order.remove(i)
             yield i, solution
+    yield from _solve_with_shared_bases(problems, order, data_only, settings)
+
+
+def _solve_with_shared_bases(
+    problems: Sequence[Problem], order: list[int], data_only: bool, settings: SolveSettings
+) -> Iterator[tuple[int, Solution]]:
+    """Yield the solutions in this order; each adaptive solve determines a space, which others reuse."""
     kept: SharedBasisSolver | None = None
     status = Status.TOLERANCE
     while order:
@@ -90,7 +107,7 @@ def iterate_sweep(problems: Sequence[Problem], **settings: Any) -> Iterator[tupl
         status = solution.status
 
 
-def _solve_order(problems: Sequence[Problem], moving: Sequence[Any]) -> list[int]:
+def _solve_order(problems: Sequence[Problem], moving: Sequence[Parameter]) -> list[int]:
     """Return the indices by bisection, with the end further from zero first.
 
     A space for a large wave number also resolves smaller ones.
@@ -102,7 +119,7 @@ def _solve_order(problems: Sequence[Problem], moving: Sequence[Any]) -> list[int
     return order
 
 
-def _superposed(problems: Sequence[Problem], settings: Mapping[str, Any]) -> Iterator[tuple[int, Solution]]:
+def _superposed(problems: Sequence[Problem], settings: SolveSettings) -> Iterator[tuple[int, Solution]]:
     """Yield the solutions that are linear combinations of a few, and these few."""
     plan = Superposition.of(problems)
     if plan is None:
@@ -121,7 +138,7 @@ def _superposed(problems: Sequence[Problem], settings: Mapping[str, Any]) -> Ite
             yield k, _solution(problem, answer, time.perf_counter() - start_time, settings, sums.tol)
 
 
-def _solve_separately(problem: Problem, settings: Mapping[str, Any]) -> Solution:
+def _solve_separately(problem: Problem, settings: SolveSettings) -> Solution:
     solution = solve(problem, **settings)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -129,7 +146,7 @@ def _solve_separately(problem: Problem, settings: Mapping[str, Any]) -> Solution
 
 
 def _solution(
-    problem: Problem, answer: Any, seconds: float, settings: Mapping[str, Any], tol: float
+    problem: Problem, answer: SolveResult, seconds: float, settings: SolveSettings, tol: float
 ) -> Solution:
     seed = int(settings.get("seed", 0))
     solution = Solution(problem=problem, seconds=seconds, seed=seed, tol=tol, **vars(answer))
@@ -155,7 +172,7 @@ def _bisection_order(n: int) -> list[int]:
     return out
 
 
-def changes_only_data(problem: Problem, moving: Sequence[Any]) -> bool:
+def changes_only_data(problem: Problem, moving: Sequence[Parameter]) -> bool:
     """Whether only the data and not the operator depend on these parameters."""
     if not problem.is_linear:
         return False
@@ -167,7 +184,7 @@ def changes_only_data(problem: Problem, moving: Sequence[Any]) -> bool:
     return True
 
 
-def _parameter_points(problem: Problem, values: Any) -> list[dict[Any, Any]]:
+def _parameter_points(problem: Problem, values: SweepValues) -> list[dict[Parameter | str, Number]]:
     if isinstance(values, Mapping):
         lists = {find_parameter(k, problem.parameters, "sweep"): v for k, v in values.items()}
         try:

@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, Indices
 from pibls.basis import Broad, BroadBasis, GrownBroad, added_nodes
@@ -103,7 +104,7 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         self.alpha = alpha
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Draw the nodes and solve for the output weights.
 
         X (samples, inputs), y (samples,) or (samples, outputs).
@@ -140,13 +141,15 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         self._order = np.arange(self._nodes.size)
         return self._solved()
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Add data: the nodes, the input range and the intercept do not change, the factors are updated."""
         try:
             check_is_fitted(self, "W_out_")
         except NotFittedError:
             return self.fit(X, y)
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=False)
+        inputs, y = validate_data(
+            self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=False
+        )
         y = np.asarray(y, dtype=float)
         if y.shape[1:] != self._targets.shape[1:]:
             raise ProblemError(
@@ -156,8 +159,8 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
                 remedy="Pass as many outputs as in fit.",
             )
         places = np.argsort(self._order)
-        self._factors = self._factors.with_rows(np.take(self._table(self._nodes, X), places, axis=1))
-        self._inputs = np.concatenate([self._inputs, X])
+        self._factors = self._factors.with_rows(np.take(self._table(self._nodes, inputs), places, axis=1))
+        self._inputs = np.concatenate([self._inputs, inputs])
         self._targets = np.concatenate([self._targets, y - self.intercept_])
         return self._solved()
 
@@ -169,11 +172,11 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         """Add one group of enhancement nodes, which depend on all present feature nodes."""
         return self._extended(0, _count(nodes, "add_enhancement_nodes(nodes)"))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: npt.ArrayLike) -> Array:
         """Return y at the inputs X (samples, inputs)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(self.intercept_ + self._table(self._nodes, X) @ self.W_out_)
+        inputs = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(self.intercept_ + self._table(self._nodes, inputs) @ self.W_out_)
 
     def _extended(self, features: int, enhancement: int) -> Self:
         check_is_fitted(self)
@@ -208,7 +211,7 @@ def _box(X: Array) -> Array:
     return np.column_stack([np.where(flat, low - 1.0, low), np.where(flat, high + 1.0, high)])
 
 
-def _count(value: Any, argument: str) -> int:
+def _count(value: object, argument: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ProblemError(
             argument,

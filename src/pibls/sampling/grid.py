@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, Mask, floats
 from pibls.errors import ProblemError
@@ -46,7 +46,7 @@ class Grid:
         return field(self.points()).reshape(self.shape)
 
 
-def grid_of(domain: Domain, given: Mapping[Any, Any], default: int | None = None) -> Grid:
+def grid_of(domain: Domain, given: Mapping[str, npt.ArrayLike], default: int | None = None) -> Grid:
     """Return a grid; ``given`` has a number of points or the values of each coordinate, by symbol or name."""
     names = [str(c) for c in domain.coordinates]
     unknown = [str(k) for k in given if str(k) not in names]
@@ -63,7 +63,7 @@ def grid_of(domain: Domain, given: Mapping[Any, Any], default: int | None = None
     return Grid(domain, tuple(_axis(name, requested.get(name, n), *ends) for name, ends in zip(names, box)))
 
 
-def _axis(name: str, wanted: Any, low: float, high: float) -> Array:
+def _axis(name: str, wanted: npt.ArrayLike, low: float, high: float) -> Array:
     if isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool) and wanted >= 2:
         return np.linspace(low, high, int(wanted))
     try:

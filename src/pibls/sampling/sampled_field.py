@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -15,6 +14,7 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.expressions import Expression
 from pibls.problem import Problem
 from pibls.solution import Component, Solution
 from pibls.text.typeset import short_latex, short_name
@@ -25,14 +25,14 @@ class SampledField:
     """An expression of the unknowns and their derivatives as a function of points."""
 
     solution: Solution
-    expression: Any
+    expression: Expression
     name: str
     """The name of the column in a table, such as u_xx."""
     symbol: str
     """The name as LaTeX."""
 
     @classmethod
-    def of(cls, solution: Solution, what: Any) -> SampledField:
+    def of(cls, solution: Solution, what: Expression) -> SampledField:
         """Return the field of an unknown (its component, function or name) or of an expression."""
         if isinstance(what, Component):
             expression = what.unknown
@@ -47,7 +47,7 @@ class SampledField:
         return np.asarray(self.solution.evaluate(self.expression, *X.T))
 
 
-def units_of(problem: Problem, units: Mapping[Any, str] | None) -> dict[str, str]:
+def units_of(problem: Problem, units: Mapping[Expression | str, str] | None) -> dict[str, str]:
     """Return the units {coordinate or unknown, as symbol or name: text} as {name: text}."""
     names = [*map(str, problem.coordinates), *(str(u.func) for u in problem.unknowns)]
     out = {}
@@ -64,6 +64,6 @@ def units_of(problem: Problem, units: Mapping[Any, str] | None) -> dict[str, str
     return out
 
 
-def fields_of(solution: Solution, what: Sequence[Any]) -> tuple[SampledField, ...]:
+def fields_of(solution: Solution, what: Sequence[Expression]) -> tuple[SampledField, ...]:
     """Return the requested fields; all unknowns if ``what`` is empty."""
     return tuple(SampledField.of(solution, w) for w in (what or solution.problem.unknowns))

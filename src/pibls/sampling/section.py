@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
+from pibls.expressions import Coordinate, Number
 from pibls.geometry import Domain, box_of, time_of
 from pibls.geometry.checks.arguments import real_number
 from pibls.problem import within
@@ -32,7 +32,7 @@ class Section:
         return np.asarray(box_of(self.domain)[list(self.free)])
 
     @property
-    def symbols(self) -> tuple[Any, ...]:
+    def symbols(self) -> tuple[Coordinate, ...]:
         """The symbols of the free coordinates."""
         return tuple(self.domain.coordinates[i] for i in self.free)
 
@@ -83,7 +83,9 @@ class Section:
         )
 
 
-def fixed_values(domain: Domain, at: Mapping[Any, Any] | None, argument: str = "at") -> dict[int, float]:
+def fixed_values(
+    domain: Domain, at: Mapping[Coordinate | str, Number] | None, argument: str = "at"
+) -> dict[int, float]:
     """Return ``at`` ({symbol or name: value}) as {index of the coordinate: value}."""
     names = [str(c) for c in domain.coordinates]
     box = box_of(domain)

@@ -15,4 +15,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'pibls.solution' has no attribute {name!r}")
     from pibls.solution import solution
 
-    return getattr(solution, name)
+    return vars(solution)[name]

@@ -12,18 +12,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy.typing as npt
+
+from pibls.expressions import Coordinate, Expression, Number, Parameter
 from pibls.runtime.caching import cached_property
 
 if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
     from pibls.arrays import Array
     from pibls.postprocess.goals import Goal
+    from pibls.problem.arguments import IntegrationPlace
     from pibls.solution import Solution
 
 
 class SolutionAccessors:
     """Mixin of `Solution` with the methods that are implemented in other packages."""
 
-    def when(self, expression: Any, t: Any = None, **at: Any) -> Array:
+    def when(self, expression: Expression, t: Coordinate | str | None = None, **at: Number) -> Array:
         """Return the times at which an expression changes its sign.
 
         ``at`` holds a value for each of the other coordinates.
@@ -39,7 +46,9 @@ class SolutionAccessors:
 
         return other_solutions(cast("Solution", self))
 
-    def integral(self, expression: Any, over: Any = None, *, t: Any = None) -> Goal:
+    def integral(
+        self, expression: Expression, over: IntegrationPlace = None, *, t: Number | None = None
+    ) -> Goal:
         """Return ∫ expression over the domain, a shape inside it, or a part of the boundary.
 
         The result is a float with the attribute ``error``, its estimated absolute error.
@@ -67,7 +76,7 @@ class SolutionAccessors:
 
         return integral_of(cast("Solution", self), expression, over, t)
 
-    def sensitivity(self, parameter: Any, *, time_limit: float | None = None) -> Solution:
+    def sensitivity(self, parameter: Parameter | str, *, time_limit: float | None = None) -> Solution:
         """Return ∂u/∂k for a parameter k of the problem, as a `Solution` with its own error estimate.
 
         This takes a further solve; ``time_limit`` has the same meaning as in `pibls.solve`.
@@ -78,13 +87,13 @@ class SolutionAccessors:
 
     def plot(
         self,
-        *what: Any,
+        *what: Expression,
         kind: str | None = None,
-        at: Mapping[Any, Any] | None = None,
+        at: Mapping[Coordinate | str, Number] | None = None,
         times: int | Sequence[float] | None = None,
-        vector: tuple[Any, Any] | None = None,
-        ax: Any = None,
-        units: Mapping[Any, str] | None = None,
+        vector: tuple[Expression, Expression] | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        units: Mapping[Expression | str, str] | None = None,
         resolution: int | None = None,
         levels: int | None = None,
         cmap: str | None = None,
@@ -157,7 +166,13 @@ class SolutionAccessors:
         )
 
     def plot_error(
-        self, exact: Any = None, *, log: bool = False, kind: str | None = None, ax: Any = None, **options: Any
+        self,
+        exact: Any = None,
+        *,
+        log: bool = False,
+        kind: str | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        **options: Any,
     ) -> Any:
         """Draw the error u - u* against a known solution u*.
 
@@ -182,7 +197,12 @@ class SolutionAccessors:
         return plot_error(self._solution, exact, log=log, kind=kind, ax=ax, **options)
 
     def plot_residual(
-        self, *, log: bool = False, kind: str | None = None, ax: Any = None, **options: Any
+        self,
+        *,
+        log: bool = False,
+        kind: str | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        **options: Any,
     ) -> Any:
         """Draw the residual N[u] - f of each equation, at points that were not fitted.
 
@@ -200,9 +220,9 @@ class SolutionAccessors:
     def plot_cells(
         self,
         *,
-        at: Mapping[Any, Any] | None = None,
-        ax: Any = None,
-        units: Mapping[Any, str] | None = None,
+        at: Mapping[Coordinate | str, Number] | None = None,
+        ax: Axes | None = None,
+        units: Mapping[Expression | str, str] | None = None,
         cmap: str | None = None,
         colorbar: bool = True,
     ) -> Any:
@@ -234,12 +254,12 @@ class SolutionAccessors:
     def animate(
         self,
         path: str | Path,
-        *what: Any,
+        *what: Expression,
         frames: int = 60,
         fps: float = 20.0,
         dpi: int = 110,
         kind: str | None = None,
-        vector: tuple[Any, Any] | None = None,
+        vector: tuple[Expression, Expression] | None = None,
         **options: Any,
     ) -> Path:
         """Write an animation of the solution in time: .gif, or with ffmpeg .mp4, .mov, .webm.
@@ -267,7 +287,9 @@ class SolutionAccessors:
             self._solution, path, *what, frames=frames, fps=fps, dpi=dpi, kind=kind, vector=vector, **options
         )
 
-    def to_xarray(self, /, *what: Any, units: Mapping[Any, str] | None = None, **grid: Any) -> Any:
+    def to_xarray(
+        self, /, *what: Expression, units: Mapping[Expression | str, str] | None = None, **grid: npt.ArrayLike
+    ) -> xarray.Dataset:
         """Return an xarray Dataset with one variable per requested field, one dimension per coordinate.
 
         Parameters
@@ -298,10 +320,10 @@ class SolutionAccessors:
         self,
         path: str | Path,
         /,
-        *what: Any,
-        vectors: Mapping[str, Sequence[Any]] | None = None,
-        at: Mapping[Any, Any] | None = None,
-        **grid: Any,
+        *what: Expression,
+        vectors: Mapping[str, Sequence[Expression]] | None = None,
+        at: Mapping[Coordinate | str, Number] | None = None,
+        **grid: npt.ArrayLike,
     ) -> Path:
         """Write a file for ParaView and other programs that read VTK's XML formats.
 
@@ -328,7 +350,7 @@ class SolutionAccessors:
 
         return to_vtk(self._solution, path, *what, vectors=vectors, at=at, **grid)
 
-    def to_csv(self, path: str | Path, /, *what: Any, **grid: Any) -> Path:
+    def to_csv(self, path: str | Path, /, *what: Expression, **grid: npt.ArrayLike) -> Path:
         """Write a table with a column for each coordinate and each unknown, and a row for each point.
 
         Parameters

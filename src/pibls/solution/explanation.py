@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pibls.analysis.corners.incompatible_conditions import incompatible_conditions
 from pibls.analysis.coverage import missing_initial_conditions, overridden_conditions, uncovered_boundary
@@ -12,6 +12,7 @@ from pibls.problem import Problem
 from pibls.status import AS_ESTIMATED, Status
 
 if TYPE_CHECKING:
+    from pibls.solution.notes import Notes
     from pibls.solution.solution import Solution
 
 _MAX_LISTED = 3  # corners, jumps or layers listed in a message
@@ -42,7 +43,7 @@ def explain(solution: Solution, max_residual: float, min_difference: float) -> s
     return " ".join(parts)
 
 
-def _contradiction(status: Status, notes: dict[str, Any]) -> str | None:
+def _contradiction(status: Status, notes: Notes) -> str | None:
     """Return the contradiction between conditions, which replaces all other causes, or None."""
     if "imbalance" in notes:
         name, sources, through = notes["imbalance"]
@@ -101,7 +102,7 @@ def _missing_conditions(problem: Problem) -> Iterator[str]:
         yield f"The initial value of {', '.join(rates)} is not given."
 
 
-def _findings(status: Status, notes: dict[str, Any]) -> Iterator[str]:
+def _findings(status: Status, notes: Notes) -> Iterator[str]:
     """Yield where the solution ends, where it jumps, and for which times the estimate holds."""
     if "stopped" in notes:
         until, why = notes["stopped"]
@@ -118,7 +119,7 @@ def _findings(status: Status, notes: dict[str, Any]) -> Iterator[str]:
         yield f"No digit is correct after {notes['lost']:.6g}."
 
 
-def _excluded_times(status: Status, notes: dict[str, Any]) -> Iterator[str]:
+def _excluded_times(status: Status, notes: Notes) -> Iterator[str]:
     """Yield the times near incompatible or abruptly changing data, where the estimate does not hold."""
     if "promised" in notes:
         yield (

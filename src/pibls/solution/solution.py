@@ -6,14 +6,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.adaptive.validation.estimate import ErrorEstimate, KnownEstimate, Norms
 from pibls.arrays import Array, floats
 from pibls.basis import BroadWeights, broad_weights
 from pibls.errors import ProblemError
+from pibls.expressions import Expression, Unknown
 from pibls.problem import Interior, PartialDerivative, Problem, SymbolTable, within
 from pibls.problem.forms.checks import checked_expression, nesting_guard
 from pibls.problem.forms.compilation import Residual, compile_form
@@ -22,8 +24,12 @@ from pibls.runtime.caching import cached_property
 from pibls.runtime.pickling import portable, state_of
 from pibls.solution.accessors import SolutionAccessors
 from pibls.solution.explanation import SLOW_STATUSES, explain
+from pibls.solution.notes import Notes
 from pibls.spaces import Space
 from pibls.status import Status
+
+if TYPE_CHECKING:
+    from pibls.adaptive.budget import Progress
 
 _SAMPLE_POINTS = 256  # at which max|u| is evaluated for a message
 
@@ -47,13 +53,13 @@ class Solution(SolutionAccessors):
     tol: float
     steps: int
     settings: dict[str, Any]
-    history: tuple[Any, ...]
+    history: tuple[Progress, ...]
     """A `Progress` for each candidate of an automatic solve."""
     estimator: Callable[[], ErrorEstimate] = field(compare=False)
-    notes: dict[str, Any] = field(default_factory=dict, compare=False)
-    """Further findings by name, such as the time at which an evolution stopped."""
+    notes: Notes = field(default_factory=Notes, compare=False)
+    """Further findings, such as the time at which an evolution stopped."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         estimator = KnownEstimate(self.error) if "error" in vars(self) else portable(self.estimator)
         return {**state_of(self), "estimator": estimator}
 
@@ -99,7 +105,7 @@ class Solution(SolutionAccessors):
         return max(shares, default=0.0)
 
     @property
-    def _magnitudes(self) -> dict[Any, float]:
+    def _magnitudes(self) -> dict[Unknown, float]:
         """max|u| of each unknown."""
         X = np.asarray(self.problem.domain.interior(_SAMPLE_POINTS, np.random.default_rng(0)), dtype=float)
         reach = self.space.known_range
@@ -162,7 +168,7 @@ class Solution(SolutionAccessors):
             "print(solution.summary()) says more>"
         )
 
-    def __call__(self, *coordinates: Any, **named: Any) -> Any:
+    def __call__(self, *coordinates: npt.ArrayLike, **named: npt.ArrayLike) -> Any:
         """Return u at these coordinates, for a problem with one unknown."""
         unknowns = self.problem.unknowns
         if len(unknowns) > 1:
@@ -175,7 +181,7 @@ class Solution(SolutionAccessors):
             )
         return self.evaluate(unknowns[0], *coordinates, **named)
 
-    def __getitem__(self, unknown: Any) -> Component:
+    def __getitem__(self, unknown: Unknown | str) -> Component:
         """Return one of several unknowns, given by the function itself or its name."""
         for u in self.problem.unknowns:
             if unknown is u or unknown is u.func or str(unknown) in (str(u), str(u.func)):
@@ -187,7 +193,7 @@ class Solution(SolutionAccessors):
             remedy="Use the unknown as it stands in the equations.",
         )
 
-    def evaluate(self, expression: Any, *coordinates: Any, **named: Any) -> Any:
+    def evaluate(self, expression: Expression, *coordinates: npt.ArrayLike, **named: npt.ArrayLike) -> Any:
         """Return a SymPy expression of the unknowns and their derivatives at these coordinates.
 
         >>> import sympy as sp, pibls
@@ -215,7 +221,7 @@ class Solution(SolutionAccessors):
         return out.reshape(shape) if shape else np.float64(out[0])
 
     def _broadcast_points(
-        self, coordinates: tuple[Any, ...], named: dict[str, Any]
+        self, coordinates: tuple[npt.ArrayLike, ...], named: dict[str, npt.ArrayLike]
     ) -> tuple[Array, tuple[int, ...]]:
         symbols = [str(c) for c in self.problem.coordinates]
         call = f"solution({', '.join(symbols)})"
@@ -266,9 +272,9 @@ class Component:
     """One unknown of a solution, as a callable."""
 
     solution: Solution
-    unknown: Any
+    unknown: Unknown
 
-    def __call__(self, *coordinates: Any, **named: Any) -> Any:
+    def __call__(self, *coordinates: npt.ArrayLike, **named: npt.ArrayLike) -> Any:
         return self.solution.evaluate(self.unknown, *coordinates, **named)
 
     @property
@@ -282,7 +288,7 @@ class Component:
 
 
 @lru_cache(maxsize=64)
-def _compiled(language: SymbolTable, expression: Any) -> Residual:
+def _compiled(language: SymbolTable, expression: Expression) -> Residual:
     """Return an expression as a NumPy function; cached, because quadratures call it thousands of times."""
     if expression.has(integral):
         raise ProblemError(
@@ -304,7 +310,7 @@ def _compiled(language: SymbolTable, expression: Any) -> Residual:
     return compile_form(form, Interior())
 
 
-def _point_rows(coordinates: tuple[Any, ...], call: str) -> tuple[Array, tuple[int, ...]]:
+def _point_rows(coordinates: tuple[npt.ArrayLike, ...], call: str) -> tuple[Array, tuple[int, ...]]:
     """Return the points of coordinate arrays that broadcast, (n, d), and the common shape."""
     try:
         if any(c is None for c in coordinates):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pibls.errors import ConvergenceWarning, ProblemError
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     # Imported at the first solve instead, which keeps `import pibls` fast.
     from pibls.adaptive.budget import Progress
     from pibls.assembly.points import Points
+    from pibls.basis import BasisSpec
+    from pibls.expressions import Expression
     from pibls.nonlinear import Method
     from pibls.problem import Problem
     from pibls.solution import Solution
@@ -29,7 +31,7 @@ def solve(
     points: Points | None = None,
     method: Method | None = None,
     guess: Any = None,
-    enrich: Any = None,
+    enrich: Sequence[Expression] | Expression | None = None,
     seed: int = 0,
     max_nodes: int = 4000,
     time_limit: float | None = None,
@@ -114,7 +116,7 @@ def solve(
         from pibls.adaptive.initial_guess.user_guess import parse_guess
 
         start = parse_guess(guess, problem)
-    added: tuple[Any, ...] = ()
+    added: tuple[BasisSpec, ...] = ()
     if enrich is not None:
         from pibls.problem.forms.enrichment import enrichment_functions
 
@@ -154,14 +156,14 @@ def solve_again(problem: Problem, solution: Solution) -> Solution:
         return solve(problem, tol=solution.tol, seed=solution.seed, method=method, **kept)
 
 
-def _is_instance_with(value: Any, *alternatives: tuple[str, ...]) -> bool:
+def _is_instance_with(value: object, *alternatives: tuple[str, ...]) -> bool:
     """Whether a value is an object, not a class, with all members of one of the alternatives."""
     return not isinstance(value, type) and any(
         all(hasattr(value, name) for name in names) for names in alternatives
     )
 
 
-def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
+def _check_choices(problem: object, basis: object, points: object, method: object) -> None:
     from pibls.problem import Problem
 
     if not isinstance(problem, Problem):
@@ -195,7 +197,7 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
         )
 
 
-def _check_numbers(tol: Any, seed: Any, max_nodes: Any, time_limit: Any) -> None:
+def _check_numbers(tol: float, seed: int, max_nodes: int, time_limit: float | None) -> None:
     is_valid_limit = time_limit is None or (_is_real(time_limit) and time_limit > 0)
     wanted = (
         ("tol", tol, _is_real(tol) and 0 < tol < 1, "a number between 0 and 1",
@@ -212,9 +214,9 @@ def _check_numbers(tol: Any, seed: Any, max_nodes: Any, time_limit: Any) -> None
             raise ProblemError(name, expected=expected, got=repr(value), remedy=remedy)
 
 
-def _is_real(value: Any) -> bool:
+def _is_real(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, (int, float))
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, SupportsIndex)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from pibls.errors import ProblemError, failure_reason
+from pibls.expressions import Coordinate
 from pibls.geometry import Solid
 from pibls.io.drawings.dxf import dxf_rings
 from pibls.io.drawings.geojson import geojson_rings
 from pibls.io.drawings.rings import Rings, shape_from_rings
 from pibls.io.drawings.stl import stl_triangles
 from pibls.io.drawings.svg import svg_rings
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from pibls.geometry.shape import Shape
 
 OUTLINES: dict[str, Callable[[bytes, str], Rings]] = {
     ".dxf": dxf_rings,
@@ -29,7 +35,7 @@ MAX_BYTES = 200_000_000
 """Maximum size of a file."""
 
 
-def read_shape(path: Any, coordinates: Any = None) -> Any:
+def read_shape(path: str | PathLike[str], coordinates: Sequence[Coordinate] | None = None) -> Shape:
     """Read a shape from a drawing: closed lines of a DXF, SVG or GeoJSON file, or triangles of an STL file.
 
     A line inside another one is a hole; disjoint lines are parts of one shape. Circles and arcs are

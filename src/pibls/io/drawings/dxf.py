@@ -52,14 +52,18 @@ def _read(groups: Entity) -> tuple[Rings, list[Array]]:
                 )
             )
         elif kind in ("CIRCLE", "ARC"):
-            center, radius = np.array([_number(entity, 10), _number(entity, 20)]), _number(entity, 40)
-            if kind == "CIRCLE":
-                rings.append(arc_points(center, radius))
-            else:
-                start, stop = _number(entity, 50) % 360.0, _number(entity, 51) % 360.0
-                span = (stop - start) % 360.0 or 360.0
-                lines.append(arc_points(center, radius, np.radians(start), np.radians(start + span)))
+            (rings if kind == "CIRCLE" else lines).append(_circle_or_arc(entity, kind))
     return rings, lines
+
+
+def _circle_or_arc(entity: Entity, kind: str) -> Array:
+    """Return the points of a circle, or of an arc from its start angle to its end angle in degrees."""
+    center, radius = np.array([_number(entity, 10), _number(entity, 20)]), _number(entity, 40)
+    if kind == "CIRCLE":
+        return arc_points(center, radius)
+    start, stop = _number(entity, 50) % 360.0, _number(entity, 51) % 360.0
+    span = (stop - start) % 360.0 or 360.0
+    return arc_points(center, radius, np.radians(start), np.radians(start + span))
 
 
 def _value(entity: Entity, code: int, default: str) -> str:

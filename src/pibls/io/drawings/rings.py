@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pibls.arrays import Array, Indices
 from pibls.errors import ProblemError, import_optional
+from pibls.expressions import Coordinate
 from pibls.geometry import Polygon
 from pibls.geometry.checks.arguments import check_two_coordinates
 from pibls.geometry.checks.vertices import points_of
 from pibls.geometry.csg import Union
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from pibls.geometry.shape import Shape
 
 Rings: TypeAlias = list[Array]
 """Closed lines, each of shape (n, 2), without repeating the first point."""
@@ -31,7 +37,7 @@ def unreadable_drawing(path: str, got: str, remedy: str = "Export it again.") ->
     )
 
 
-def shape_from_rings(rings: Rings, coordinates: Any, path: str) -> Any:
+def shape_from_rings(rings: Rings, coordinates: Sequence[Coordinate] | None, path: str) -> Shape:
     """Return the shape that closed lines enclose."""
     if not rings:
         raise unreadable_drawing(path, "no closed line", "Close the outline, or export it as a polyline.")
@@ -72,7 +78,7 @@ def _values_by_key(keys: Indices, values: Indices, count: int) -> list[Indices]:
     return np.split(values, np.searchsorted(keys, np.arange(1, count)))
 
 
-def _smallest_enclosing(point: Array, candidates: Indices, areas: Any, shapely: Any) -> int:
+def _smallest_enclosing(point: Array, candidates: Indices, areas: Array, shapely: ModuleType) -> int:
     """Return the first candidate that contains the point; -1 if there is none.
 
     It is usually among the first, so candidates are tested in batches of increasing size.
@@ -116,7 +122,7 @@ def join_lines(lines: list[Array], path: str) -> Rings:
     return [np.concatenate(parts)[:-1] for parts in found if sum(map(len, parts)) > 3]
 
 
-def _joined_at_ends(lines: list[Array], first: Any, last: Any) -> Iterator[list[Array]]:
+def _joined_at_ends(lines: list[Array], first: list[int], last: list[int]) -> Iterator[list[Array]]:
     """Yield the parts of each closed line; ``first`` and ``last`` number the ends of all lines."""
     lines_at_end: dict[int, deque[int]] = {}
     for i in range(len(lines)):

@@ -142,13 +142,7 @@ def _path(d: str) -> list[Array]:
                 here = start = v + origin
                 lines.append([here])
                 continue
-            if kind in "HV":
-                axis = "HV".index(kind)
-                end = here.copy()
-                end[axis] = v[0] + origin[axis]
-                points, handle = [end], None
-            else:
-                points, handle = _curve("L" if kind == "M" else kind, here, v, origin, handle)
+            points, handle = _curve("L" if kind == "M" else kind, here, v, origin, handle)
             if not lines or (len(lines[-1]) > 1 and lines[-1][-1] is start):
                 lines.append([here])
             lines[-1] += points
@@ -157,6 +151,11 @@ def _path(d: str) -> list[Array]:
 
 
 def _curve(kind: str, here: Array, v: Array, origin: Array, handle: Any) -> tuple[list[Array], Any]:
+    if kind in "HV":
+        axis = "HV".index(kind)
+        end = here.copy()
+        end[axis] = v[0] + origin[axis]
+        return [end], None
     s = _CURVE_PARAMETERS[:, None]
     end = v[-2:] + origin
     mirrored = (
