@@ -1,4 +1,4 @@
-"""Small evolution problems, and the time steppers that integrate them."""
+"""Small evolution problems, and the time windows that solve them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pibls
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.problem.forms.compilation import compile_problem
 from pibls.time.box.operator import CollocationOperator
-from pibls.time.box.stepper import CollocationStepper
+from pibls.time.box.windows import CollocationWindows
 from pibls.time.trajectory import Tolerances
 
 x, y, t = sp.symbols("x y t")
@@ -51,7 +51,7 @@ def collocation_operator(name: str) -> CollocationOperator:
     return operator
 
 
-def collocation_stepper(name: str = "rod", tail: float = 1e-9) -> Any:
-    stepper = CollocationStepper(Tolerances(tail, 1e-6), collocation_operator(name), 20, 10)
-    stepper._magnitudes = np.ones(1)
-    return stepper
+def collocation_windows(name: str = "rod", tail: float = 1e-9) -> Any:
+    windows = CollocationWindows(Tolerances(tail, 1e-6), collocation_operator(name), 20, 10)
+    windows.magnitudes = np.ones(1)
+    return windows

@@ -210,9 +210,9 @@ def test_assembly_partition_and_collocation_check_the_deadline(kind: str) -> Non
                 context, Budget(0.0, None, 500), discretization=CollocationInSpace()
             )
             strategy.tolerances = strategy.discretization.initial_tolerances(context)
-            stepper = strategy.discretization.stepper(context, strategy.tolerances, 1, None, lambda *_: None)
-            assert stepper is not None
-            stepper.run()
+            integrator = strategy.discretization.integrator(context, strategy.tolerances, lambda *_: None)
+            assert integrator is not None
+            integrator.run()
         else:
             compute_candidate(context, pibls.Waves(20, scale=2.0), None, None, 0)
     expected = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,108 +12,47 @@ import pytest
 
 from pibls.time.box import nonsmooth as nonsmooth
 from pibls.time.box import solver as collocation_solver
-from pibls.time.box.initial_state import InitialData
-from pibls.time.box.nonsmooth import NonsmoothStepper
+from pibls.time.box.nonsmooth import NonsmoothWindows
 from pibls.time.box.solver import CollocationSolver
-from pibls.time.box.stepper import CollocationStepper
+from pibls.time.integrator import Integrator
+from pibls.time.interval import TimeInterval
 from pibls.time.newton_convergence import NewtonConvergence
 from pibls.time.radau_stages import radau_stages
-from pibls.time.time_stepping import (
-    TimeInterval,
-    WindowFailedError,
-)
-from tests.evolution_helpers import collocation_operator, collocation_stepper
-
-# -- one window --
-
-
-def attempted_windows(
-    monkeypatch: pytest.MonkeyPatch,
-    name: str = "rod",
-    *,
-    t: float = 0.0,
-    space_tail: float = 0.0,
-    windows: int = 0,
-) -> tuple[list[float], Any]:
-    """Return the attempted lengths if the spectral tail in time is never small enough, and the result."""
-    stepper, lengths = collocation_stepper(name), []
-    state = stepper._first_state()
-    n = len(state.resolution.tree)
-
-    def solved(self: Any, state: Any, past: Any, t: float, stop: float) -> Any:
-        lengths.append(stop - t)
-        return None, state.rates
-
-    monkeypatch.setattr(CollocationStepper, "_solve", solved)
-    axes = len(state.resolution.sizes)
-    monkeypatch.setattr(
-        CollocationStepper, "_spectral_tails", lambda *_: (1e-6, np.full((n, axes), space_tail), np.ones(1))
-    )
-    monkeypatch.setattr(CollocationStepper, "_residual", lambda *_: np.zeros(n))
-    monkeypatch.setattr(CollocationStepper, "_accept", lambda self, solved, *_: ("accepted", None, 0.0))
-    monkeypatch.setattr(InitialData, "incompatibility", lambda *_: 0.0)
-    monkeypatch.setattr(CollocationStepper, "_has_undamped_short_waves", lambda *_: False)
-    if t:
-        stepper.layers[0.0] = t
-        stepper._done = [SimpleNamespace(start=t)] * windows
-    return lengths, stepper._next_window((state, None if not t else object()), t, 0.02)
-
-
-@pytest.mark.parametrize(("name", "least", "most"), [("rod", 1e-13, 1e-9), ("plate", 1e-9, 1e-5)])
-def test_hard_initial_data_are_treated_as_incompatible(
-    name: str, least: float, most: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lengths, _ = attempted_windows(monkeypatch, name)
-    jump = next(i for i, (a, b) in enumerate(pairwise(lengths)) if b < 1e-2 * a)
-    assert 4 <= jump <= 12
-    assert least < lengths[jump + 1] < most
-
-
-@pytest.mark.parametrize(
-    ("name", "layer_age", "accepted"),
-    [("rod", 5e-5, True), ("rod", 5e-3, False), ("plate", 0.05, True), ("plate", 0.3, False)],
-)
-def test_unresolved_tail_is_accepted_only_in_the_initial_layer(
-    name: str, layer_age: float, accepted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lengths, result = attempted_windows(monkeypatch, name, t=layer_age, windows=5)
-    assert (result[0] == "accepted") is accepted
-    if name == "rod":
-        # Shorter windows are not attempted in the layer.
-        assert 0.1 * layer_age < lengths[-1] < 0.4 * layer_age
+from pibls.time.trajectory import Tolerances, WindowFailedError
+from tests.evolution_helpers import collocation_operator, collocation_windows
 
 
 @pytest.mark.parametrize(("name", "undamped"), [("string", True), ("weakly damped", True), ("damped", False)])
 def test_detection_of_undamped_short_waves(name: str, undamped: bool) -> None:
-    stepper = collocation_stepper(name)
-    assert stepper._has_undamped_short_waves(stepper._first_state()) is undamped
+    windows = collocation_windows(name)
+    assert windows.has_undamped_short_waves(windows.first_state()) is undamped
 
 
 @pytest.mark.parametrize(("time_tail", "length"), [(1e-9, 0.02), (1e-4, 0.02), (1e-1, 0.0083)])
 def test_window_length_of_nonsmooth_solutions(
     time_tail: float, length: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stepper: Any = NonsmoothStepper(collocation_operator("string"), 20, 10, 1e-9)
-    start, _ = stepper._begin()
-    assert 12 <= len(start.state.resolution.tree) <= 40
+    """The tail in time is as large as a fraction of that in space, unless windows get too short."""
+    windows: Any = NonsmoothWindows(Tolerances(1e-9, 1e-6), collocation_operator("string"), 20, 10)
+    state, _ = windows.initial_state()
+    assert 12 <= windows.cell_count(state) <= 40
     monkeypatch.setattr(
         nonsmooth, "window_spectral_tails", lambda *_: (time_tail, np.array([1e-2]), np.ones(1))
     )
     new = SimpleNamespace(resolution=None, series=None)
-    solver = SimpleNamespace(window=lambda _: None)
-    stub: Any = SimpleNamespace(
-        state=start.state, solver=solver, after=lambda *_: None, solve_window=lambda *_: (None, None, new)
-    )
-    stops: list[float] = []
+    windows._solve = lambda *_: (None, None, new)
+    windows.accept = lambda solved, _: (SimpleNamespace(stop=1.0), state, None)
+    lengths: list[float] = []
 
     def window_end(self: TimeInterval, t: float, h: float) -> float:
-        stops.append(h)
+        lengths.append(h)
         return t + h
 
     monkeypatch.setattr(TimeInterval, "window_end", window_end)
-    stepper._next_window(stub, 0.0, 0.02)
-    assert 0.6 * length < stops[-1] < 1.6 * length
-    assert 1e-4 < stepper._tail_level < 1e-3
+    integrator: Integrator[Any, Any] = Integrator(windows, windows.operator.evolution, windows.tolerances)
+    integrator.run()
+    assert 0.6 * length < lengths[-1] < 1.6 * length
+    assert 1e-4 < windows.tail_level < 1e-3
 
 
 def test_new_jacobian_for_slow_convergence() -> None:

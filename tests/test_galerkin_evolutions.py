@@ -18,8 +18,9 @@ from pibls.assembly.evolutions.galerkin_projection import GalerkinProjection
 from pibls.basis import SpaceTimeBasis, TotalDegreeBasis
 from pibls.geometry.integrals.gauss import ball_rule_3d
 from pibls.problem.forms.compilation import compile_problem
+from pibls.time.integrator import Integrator
 from pibls.time.shape.operator import GalerkinOperator
-from pibls.time.shape.stepper import GalerkinStepper
+from pibls.time.shape.windows import GalerkinWindows
 from pibls.time.trajectory import Tolerances
 
 x, y, t = sp.symbols("x y t")
@@ -83,7 +84,9 @@ def test_robin_condition_that_depends_on_time() -> None:
     )
     operator = GalerkinOperator.of(ValidationContext.of(compile_problem(problem), domain, 0, 1e-6))
     assert operator is not None
-    trajectory = GalerkinStepper(Tolerances(1e-7, 1e-5), operator, 8).run()
+    tolerances = Tolerances(1e-7, 1e-5)
+    windows = GalerkinWindows(tolerances, operator, 8)
+    trajectory = Integrator(windows, operator.evolution, tolerances).run()
     assert trajectory.stopped is None
     space, w = trajectory.function()
     X = np.asarray(domain.interior(300, np.random.default_rng(3)))
@@ -114,15 +117,17 @@ def test_incompatible_boundary_data_give_an_initial_layer() -> None:
     problem = pibls.Problem(domain, [sp.Eq(u.diff(t), LAPLACE)], [pibls.Dirichlet(u, 0), pibls.Initial(u, 1)])
     operator = GalerkinOperator.of(ValidationContext.of(compile_problem(problem), domain, 0, 1e-4))
     assert operator is not None
-    stepper = GalerkinStepper(Tolerances(1e-5, 1e-3), operator, 8)
-    trajectory = stepper.run()
+    tolerances = Tolerances(1e-5, 1e-3)
+    windows = GalerkinWindows(tolerances, operator, 8)
+    integrator = Integrator(windows, operator.evolution, tolerances)
+    trajectory = integrator.run()
 
     def exact(X: Any, Y: Any, T: Any) -> Any:
         k = jn_zeros(0, 60)[:, None]
         return (2.0 / (k * jv(1, k)) * jv(0, k * np.hypot(X, Y)) * np.exp(-(k**2) * T)).sum(axis=0)
 
     assert trajectory.stopped is None
-    assert 0 < stepper.layers[0.0] < 0.03
+    assert 0 < integrator.layers[0.0] < 0.03
     X = np.asarray(domain.interior(400, np.random.default_rng(3)))
     X[:, 2] = 0.03 + 0.97 * X[:, 2]
     assert np.abs(unknowns_at(*trajectory.function(), X, 1)[0] - exact(*X.T)).max() < 1e-5

@@ -19,12 +19,9 @@ from pibls.time.box.error_indicators import rounding_errors, rounding_scale
 from pibls.time.newton_convergence import NewtonConvergence
 from pibls.time.shape.corner_functions import corner_functions
 from pibls.time.shape.operator import GalerkinOperator, _orthonormal_columns
-from pibls.time.shape.stepper import GalerkinStepper
-from pibls.time.time_stepping import (
-    WindowFailedError,
-)
-from pibls.time.trajectory import Tolerances
-from tests.evolution_helpers import collocation_stepper, validation_context
+from pibls.time.shape.windows import GalerkinWindows
+from pibls.time.trajectory import Tolerances, WindowFailedError
+from tests.evolution_helpers import collocation_windows, validation_context
 
 # -- shapes --
 
@@ -36,15 +33,15 @@ def galerkin_operator() -> Any:
     return operator
 
 
-def galerkin_stepper(tail: float = 1e-9) -> Any:
-    stepper = GalerkinStepper(Tolerances(tail, 1e-6), galerkin_operator(), 10)
-    stepper._magnitudes = np.ones(1)
-    return stepper
+def galerkin_windows(tail: float = 1e-9) -> Any:
+    windows = GalerkinWindows(Tolerances(tail, 1e-6), galerkin_operator(), 10)
+    windows.magnitudes = np.ones(1)
+    return windows
 
 
 def test_next_degree() -> None:
-    stepper = galerkin_stepper()
-    assert 13 <= (stepper._next_degree(10) or 0) <= 16
+    windows = galerkin_windows()
+    assert 13 <= (windows._next_degree(10) or 0) <= 16
 
 
 @pytest.mark.parametrize(
@@ -59,43 +56,21 @@ def test_next_degree() -> None:
 def test_degree_that_resolves_the_initial_data(
     tails: list[float], last: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stepper, degrees = galerkin_stepper(), []
+    windows, degrees = galerkin_windows(), []
 
-    def at(self: GalerkinStepper, degree: int) -> Any:
+    def at(self: GalerkinWindows, degree: int) -> Any:
         if degree not in degrees:
             degrees.append(degree)
         return SimpleNamespace(space=degree, rates=np.zeros((1, 1)))
 
-    monkeypatch.setattr(GalerkinStepper, "_space", lambda self, degree: degree)
-    monkeypatch.setattr(GalerkinStepper, "_at_start", at)
-    monkeypatch.setattr(GalerkinStepper, "_is_incompatible", lambda *_: False)
-    monkeypatch.setattr(GalerkinStepper, "_scale", lambda *_: None)
-    monkeypatch.setattr(GalerkinStepper, "_space_tail", lambda self, degree, *_: tails[degrees.index(degree)])
-    state: Any = stepper._resolved_initial_state()
+    monkeypatch.setattr(GalerkinWindows, "_space", lambda self, degree: degree)
+    monkeypatch.setattr(GalerkinWindows, "_at_start", at)
+    monkeypatch.setattr(GalerkinWindows, "_is_incompatible", lambda *_: False)
+    monkeypatch.setattr(GalerkinWindows, "_scale", lambda *_: None)
+    monkeypatch.setattr(GalerkinWindows, "_space_tail", lambda self, degree, *_: tails[degrees.index(degree)])
+    state: Any = windows._resolved_initial_state()
     assert degrees.index(state.space) == last
     assert 5 <= degrees[0] <= 12
-
-
-@pytest.mark.parametrize(("layer_age", "resolved"), [(0.05, True), (0.3, False)])
-def test_initial_layer_on_a_shape(layer_age: float, resolved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    stepper, lengths = galerkin_stepper(), []
-
-    def solve(state: Any, t: float, stop: float, _: Any) -> Any:
-        lengths.append(stop - t)
-        return None, None
-
-    stepper.__dict__["_solver"] = SimpleNamespace(
-        solve=solve, stages=SimpleNamespace(nodes=np.array([0.5, 1.0]))
-    )
-    monkeypatch.setattr(GalerkinStepper, "_spectral_tails", lambda *_: (0.0, 1.0, np.ones(1)))
-    monkeypatch.setattr(GalerkinStepper, "_residual", lambda *_: 0.0)
-    monkeypatch.setattr(GalerkinStepper, "_is_incompatible", lambda *_: True)
-    monkeypatch.setattr(GalerkinStepper, "_accept", lambda *_: ("accepted", None, 0.0))
-    state = SimpleNamespace(space=SimpleNamespace(degree=8))
-    stepper._next_window(state, 0.0, 0.02)
-    assert 3e-5 < lengths[0] < 1e-3
-    stepper._done, stepper.layers = [object()], {0.0: layer_age}
-    assert (stepper._next_window(state, layer_age, 0.02)[0] == "accepted") is resolved
 
 
 def test_number_of_newton_steps_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,10 +82,10 @@ def test_number_of_newton_steps_is_limited(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(NewtonConvergence, "record_step", record)
     for name in ("has_converged", "is_rounding", "is_slower_than", "needs_new_jacobian"):
         monkeypatch.setattr(NewtonConvergence, name, lambda *_: False)
-    stepper = galerkin_stepper()
-    state = stepper._at_start(stepper._space(4))
+    windows = galerkin_windows()
+    state = windows._at_start(windows._space(4))
     with pytest.raises(WindowFailedError):
-        stepper._solver.solve(state, 0.0, 0.1, np.ones(1))
+        windows._solver.solve(state, 0.0, 0.1, np.ones(1))
     assert 20 <= len(steps) <= 60
 
 
@@ -142,17 +117,6 @@ def test_singular_powers_at_corners() -> None:
     assert all(10.0 < powers.max() < 18.0 for _, powers in corner_functions_of_triangle(math.pi / 3.5))
 
 
-def test_window_grows_only_if_a_new_factorization_pays() -> None:
-    stepper = galerkin_stepper()
-    stepper.__dict__["_solver"] = SimpleNamespace(window=lambda *_: None)
-    state = SimpleNamespace(space=SimpleNamespace(degree=8))
-    for times, longer in ((1.1, False), (2.5, True)):
-        time_tail = stepper.tolerances.spectral_tail * (0.85 / times) ** 11.0
-        solved = SimpleNamespace(state=state, U=None, after=None, t=0.0, stop=0.1, magnitudes=np.ones(1))
-        _, _, h = stepper._accept(solved, time_tail)
-        assert (h > 0.101) is longer
-
-
 @pytest.mark.parametrize(("tail", "noise"), [(1e-13, 3e-13), (1e-9, 3e-11)])
 def test_rounding_level_of_initial_data(tail: float, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded_tails: list[float] = []
@@ -161,34 +125,34 @@ def test_rounding_level_of_initial_data(tail: float, noise: float, monkeypatch: 
         recorded_tails.append(float(left.max()))
         return rounding_scale(operator, resolution, left, *more)
 
-    stepper = collocation_stepper()
-    state = stepper._first_state()
+    windows = collocation_windows()
+    state = windows.first_state()
     size = float(np.abs(state.rates[0]).max())
     monkeypatch.setattr(initial_state, "rounding_scale", recorded)
     monkeypatch.setattr(initial_state, "space_tails", lambda *_: np.array([[tail]]))
-    stepper._initial_data.incompatibility(state, stepper._system(state.resolution)[0], 0.0, np.zeros(1))
+    windows._initial_data.incompatibility(state, windows._system(state.resolution)[0], 0.0, np.zeros(1))
     assert 0.3 * noise < recorded_tails[0] / size < 3.0 * noise
 
 
 def test_rounding_error_of_an_unknown() -> None:
     """u_t = u_xx with u = sin πx: at t = 1 the error is about 1e-13 π²."""
-    stepper = collocation_stepper()
-    state = stepper._first_state()
-    system_at_times = stepper._system(state.resolution)[0].at(np.array([0.0]))
+    windows = collocation_windows()
+    state = windows.first_state()
+    system_at_times = windows._system(state.resolution)[0].at(np.array([0.0]))
     rates = [np.asarray(r)[..., None] for r in state.rates]
     rates += [np.zeros_like(rates[0])] * (system_at_times.system.time_order + 1 - len(rates))
-    (error,) = rounding_errors(stepper.operator, system_at_times, rates, 1.0)
+    (error,) = rounding_errors(windows.operator, system_at_times, rates, 1.0)
     assert 5e-14 < error < 2e-12
 
 
 def test_residual_is_relative_to_typical_derivatives() -> None:
     """u = 1 + εt in one long window: ε is compared with derivatives of functions that vary over a cell."""
-    stepper = collocation_stepper()
-    state = stepper._first_state()
-    stage = stepper._solver.stages
+    windows = collocation_windows()
+    state = windows.first_state()
+    stage = windows._solver.stages
     U = np.zeros((len(state.resolution.tree), 1, state.resolution.functions, stage.count))
     U[:, :, 0, :] = 1.0 + 1e-6 * stage.nodes
     initial_rates = np.zeros_like(state.rates)
     initial_rates[0, :, :, 0] = 1.0
-    residual = float(stepper._residual(replace(state, rates=initial_rates), U, 0.0, 1.0).max())
+    residual = float(windows._residual(replace(state, rates=initial_rates), U, 0.0, 1.0).max())
     assert 2e-7 < residual < 1e-5

@@ -17,12 +17,13 @@ from numpy.polynomial import legendre
 
 import pibls
 from pibls.adaptive.budget import Budget
-from pibls.adaptive.evolutions.ode_strategy import ODEStrategy
+from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.basis import Chebyshev
 from pibls.basis.polynomials.radau import Radau
 from pibls.problem.forms.compilation import compile_problem
-from pibls.time.ode.integrator import ODEIntegrator
+from pibls.time.discretizations import WithoutSpace
+from pibls.time.integrator import Integrator
 from pibls.time.ode.setup import ode_setup
 from pibls.time.trajectory import TIME_LIMIT_REACHED, Tolerances
 
@@ -266,19 +267,24 @@ def test_incomplete_solution_does_not_replace_a_complete_one(
     """Whether the time limit was reached or a window failed: the earlier solution reaches the end."""
     problem = initial_value_problem(20, [u.diff(t, 2) + sp.sin(u)], (u, 1), (u.diff(t), 0))
     context = ValidationContext.of(compile_problem(problem), problem.domain, 0, 1e-13)
-    strategy = ODEStrategy(context, Budget(0.0, None, 4000), tolerances=Tolerances(1e-6, 1e-6))
+    strategy = TimeWindowStrategy(
+        context,
+        Budget(0.0, None, 4000),
+        discretization=WithoutSpace(),
+        tolerances=Tolerances(1e-6, 1e-6),
+    )
     assert strategy.applies
     strategy.advance()
     complete, error = strategy.best, strategy.error
     assert strategy.status is None
     assert error.checked
-    run = ODEIntegrator.run
+    run = Integrator.run
 
-    def truncated_run(integrator: ODEIntegrator) -> Any:
+    def truncated_run(integrator: Integrator[Any, Any]) -> Any:
         trajectory = run(integrator)
         return replace(trajectory, windows=trajectory.windows[:4], stopped=reason)
 
-    monkeypatch.setattr(ODEIntegrator, "run", truncated_run)
+    monkeypatch.setattr(Integrator, "run", truncated_run)
     strategy.advance()
     assert strategy.best is complete
     assert strategy.error is error

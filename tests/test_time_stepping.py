@@ -9,20 +9,14 @@ import numpy as np
 import pytest
 
 from pibls.spaces import CellTree
-from pibls.time.box import stepper as collocation
+from pibls.time.box import windows as box_windows
 from pibls.time.box.refinement import Refinement
 from pibls.time.box.resolution import Resolution
-from pibls.time.box.stepper import CollocationStepper
-from pibls.time.step_control import (
-    ToleranceRelaxation,
-    WindowErrors,
-    growth_factor,
-    newton_tolerance,
-    reduction_factor,
-)
-from pibls.time.time_stepping import TimeInterval, WindowFailedError
-from pibls.time.trajectory import Tolerances, Trajectory
-from tests.evolution_helpers import TOLERANCES, collocation_operator, collocation_stepper, validation_context
+from pibls.time.box.windows import CollocationWindows
+from pibls.time.interval import TimeInterval
+from pibls.time.step_control import newton_tolerance
+from pibls.time.trajectory import Tolerances
+from tests.evolution_helpers import collocation_operator, collocation_windows, validation_context
 
 # -- common to all discretizations --
 
@@ -32,56 +26,11 @@ def test_shortest_window(length: float, is_long_enough: bool) -> None:
     assert (TimeInterval(0.0, 1.0).window_end(0.0, length) is not None) is is_long_enough
 
 
-def test_factors_of_the_window_length() -> None:
-    assert 0.3 < reduction_factor(TOLERANCES, 1e3 * TOLERANCES.spectral_tail, 0.0, 8) < 0.5
-    assert 2.0 < growth_factor(1e-12, 0.0, 8) < 5.0
-    assert 0.7 < growth_factor(3e-14, 3e-14, 8) < 0.95
-    assert 1.2 < growth_factor(3e-12, 3e-14, 10) < 1.4
-
-
-@pytest.mark.parametrize(("name", "factor"), [("rod", 1.25), ("plate", 1.25)])
-def test_window_grows_only_if_a_new_factorization_pays(name: str, factor: float) -> None:
-    stepper = collocation_stepper(name)
-    state = stepper._first_state()
-    U = np.zeros((1, 1, state.resolution.functions, 10))
-    solved = collocation._SolvedWindow(
-        state, U, state.rates, 0.0, 0.1, np.ones(1), np.zeros(1), np.zeros(1), WindowErrors(0.0, 0.0, 0.0)
-    )
-    stepper._solver.previous_window = lambda *_: SimpleNamespace()
-    stepper._solver.window = lambda *_: SimpleNamespace()
-    small, large = 1.15, 1.5
-    for times, longer in ((small, False), (large, True)):
-        time_tail = stepper.tolerances.spectral_tail * (0.85 / times) ** 11.0
-        _, _, h = stepper._accept(solved, time_tail, np.zeros((1, 1)))
-        assert (h > 0.101) is longer
-
-
-def test_residuals_caused_by_rounding_are_accepted() -> None:
-    for residual, accepted in ((1e4, True), (1e6, False)):
-        relaxation = ToleranceRelaxation(Tolerances(1e-13, 1e-10), previous=(residual, 1.0, 10))
-        assert relaxation.accept_rounding(residual, 0.5, 10) is accepted
-
-
 def test_tolerances_of_windows() -> None:
     assert 1e-13 < newton_tolerance(1e-9) < 1e-11
     assert 3e-5 < Tolerances(1e-5, 1.0).incompatibility_limit < 3e-4
     assert 1e-10 < Tolerances(1e-12, 1.0).incompatibility_limit < 1e-8
     assert 1e-12 < Tolerances(1e-16, 1e-16).clipped_to_rounding(validation_context("rod")).residual < 1e-11
-
-
-def test_windows_of_the_companion_solution_are_halved_a_limited_number_of_times() -> None:
-    stepper, attempts = collocation_stepper(), []
-
-    def fail(*_: Any) -> Any:
-        attempts.append(1)
-        raise WindowFailedError
-
-    stepper._prescribed_window = fail
-    stepper._companion_windows = lambda _: [(0.0, 1.0, None)]
-    stepper.run_companion = lambda f: super(CollocationStepper, stepper).run_companion(f)
-    trajectory = Trajectory((), stepper.evolution, None, 0, 0)
-    assert stepper.run_companion(trajectory).stopped is not None
-    assert 20 <= len(attempts) <= 80
 
 
 # -- resolutions --
@@ -157,7 +106,7 @@ def test_well_resolved_cells_are_merged(fraction: float, cells: int) -> None:
 def test_initial_tail_limit_in_two_dimensions(
     tail: float, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stepper = collocation_stepper("plate")
+    stepper = collocation_windows("plate")
     _set_initial_tails(stepper, [tail, 1e-16], monkeypatch)
     first = _state_with_resolution(0, (False, False))
     first.resolution.sizes = (12, 12)
@@ -176,13 +125,13 @@ def test_initial_tail_limit_in_two_dimensions(
 def test_initial_data_are_refined_until_resolved(
     tails: list[float], rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stepper = collocation_stepper()
+    stepper = collocation_windows()
     _set_initial_tails(stepper, tails, monkeypatch)
     assert stepper._resolved_initial_state(_state_with_resolution(0, (False,))).resolution == rounds
 
 
 def test_refinement_of_unresolvable_initial_data_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    stepper = collocation_stepper()
+    stepper = collocation_windows()
     _set_initial_tails(stepper, [0.6**i for i in range(900)], monkeypatch)
     state = stepper._resolved_initial_state(_state_with_resolution(0, (False,)))
     assert 8 <= state.resolution <= 30
@@ -193,7 +142,7 @@ def test_small_periodic_mismatch_is_not_refined(
     reduction: float, tail: float, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tail is small already, and 50 % more Fourier modes reduce it little."""
-    stepper = collocation_stepper("ring", 1e-9)
+    stepper = collocation_windows("ring", 1e-9)
     tails = [tail, tail / reduction, tail / reduction**2, 1e-14, 1e-14]
     if kept == 2:
         tails[2] = 1e-14
@@ -213,7 +162,7 @@ def _state_with_resolution(n: int, periodic: tuple[bool, ...]) -> Any:
 
 
 def _set_initial_tails(
-    stepper: CollocationStepper,
+    stepper: CollocationWindows,
     tails: list[float],
     monkeypatch: pytest.MonkeyPatch,
     periodic: tuple[bool, ...] = (False,),
@@ -232,4 +181,4 @@ def _set_initial_tails(
         at=lambda n: SimpleNamespace(resolution=n, rates=0),
         unresolved_tails=lambda state: np.array([[tails[state.resolution]]]),
     )
-    monkeypatch.setattr(collocation, "space_tails", lambda n, _: np.array([[tails[n]]]))
+    monkeypatch.setattr(box_windows, "space_tails", lambda n, _: np.array([[tails[n]]]))

@@ -17,12 +17,14 @@ from pibls.adaptive.validation.estimate import ComparisonPoints, ErrorEstimate, 
 from pibls.problem import Interior
 from pibls.spaces import CellTree
 from pibls.status import Status
-from pibls.time.box.stepper import CollocationStepper
 from pibls.time.discretizations import CollocationInSpace, GalerkinInSpace
-from pibls.time.time_stepping import (
+from pibls.time.trajectory import (
     STEP_TOO_SMALL,
+    TIME_LIMIT_REACHED,
+    Tolerances,
+    Trajectory,
+    Window,
 )
-from pibls.time.trajectory import TIME_LIMIT_REACHED, Tolerances, Trajectory, Window
 from tests.evolution_helpers import TOLERANCES, validation_context
 from tests.strategy_helpers import make_candidate
 
@@ -38,9 +40,9 @@ def test_tolerances_and_sizes_of_discretizations() -> None:
     assert 1e-8 < collocation.initial_tolerances(usual).spectral_tail < 1e-7
     assert 2e-14 < collocation.initial_tolerances(least).spectral_tail < 1e-12
     assert 1e-5 < galerkin.initial_tolerances(usual).residual < 1e-4
-    stepper = collocation.stepper(usual, TOLERANCES, 0, None, lambda *_: None)
-    assert isinstance(stepper, CollocationStepper)
-    assert 10 <= stepper.stage_count <= 20  # for a linear evolution
+    integrator = collocation.integrator(usual, TOLERANCES, lambda *_: None)
+    assert integrator is not None
+    assert 10 <= integrator.stage_count <= 20  # for a linear evolution
 
 
 def trajectory(until: float, why: str | None, *, nodes: int = 10, windows: int = 1) -> Trajectory:
@@ -51,8 +53,8 @@ def trajectory(until: float, why: str | None, *, nodes: int = 10, windows: int =
         nodes=nodes, cell_boxes=lambda _: tree.boxes, parts_with_coefficients=lambda _: [0]
     )
     edges = np.linspace(0.0, until, windows + 1)
-    windows_list = [Window(space, np.zeros(1), a, b, 0.0) for a, b in pairwise(edges)]
-    return Trajectory(tuple(windows_list), e, why, 0, 0)
+    windows_list = [Window(space, np.zeros(1), a, b) for a, b in pairwise(edges)]
+    return Trajectory(tuple(windows_list), e, why)
 
 
 def test_failure_is_recognized_at_the_initial_time() -> None:
@@ -88,7 +90,9 @@ def test_initial_layer_is_widened_until_the_estimate_holds(
     monkeypatch.setattr(TimeWindowStrategy, "_comparison_points", comparison_points)
     strategy.notes["layers"] = ((0.0, layer_end),)
     first = trajectory(1.0, None)
-    strategy._estimated_error(first, SimpleNamespace(function=None), SimpleNamespace(function=lambda: None))
+    strategy._estimated_error(
+        first, SimpleNamespace(function=None), SimpleNamespace(function=None, rounding=None)
+    )
     ends = [layers[0][1] for layers in tried_layers if layers]
     assert ends[0] == layer_end
     assert all(2.0 <= b / a <= 12.0 for a, b in pairwise(ends))
@@ -107,12 +111,11 @@ def test_time_is_reserved_for_the_companion_solution(monkeypatch: pytest.MonkeyP
         return ends[-1]
 
     monkeypatch.setattr(Budget, "time_at_share", record)
-    monkeypatch.setattr(CollocationInSpace, "stepper", lambda *_: None)
-    strategy._integrate(None)
+    strategy._deadline(True)
     spent[0] = 60.0
-    strategy._integrate(trajectory(1.0, None))
+    strategy._deadline(False)
     spent[0] = 99.0
-    strategy._integrate(None)
+    strategy._deadline(True)
     assert 40.0 < ends[0] < 80.0
     assert 110.0 < ends[1] < 130.0
     assert 99.0 < ends[2] < 101.0

@@ -100,9 +100,10 @@ def _is_initial_value_problem(setup: Setup) -> bool:
 
 
 def _ode(setup: Setup) -> Strategy | None:
-    from pibls.adaptive.evolutions.ode_strategy import ODEStrategy
+    from pibls.adaptive.evolutions.strategy import TimeWindowStrategy
+    from pibls.time.discretizations import WithoutSpace
 
-    strategy = ODEStrategy(setup.context, setup.budget)
+    strategy = TimeWindowStrategy(setup.context, setup.budget, discretization=WithoutSpace())
     return strategy if strategy.applies else None
 
 

@@ -25,6 +25,10 @@ class AccuracyThresholds(Protocol):
     """Thresholds from which the tolerances of the windows follow."""
 
     @property
+    def max_ode_tail(self) -> float:
+        """Spectral tail of a window of an ordinary differential equation relative to tol."""
+
+    @property
     def tight_tol(self) -> float:
         """Tolerance below which cells and windows have more functions."""
 
@@ -60,6 +64,10 @@ class EvolutionContext(Protocol):
     @property
     def comparison_points(self) -> SamplePoints:
         """Points at which the search for steep data starts."""
+
+    @property
+    def narrow_data_points(self) -> Array:
+        """Points at which the data are far larger than at the sample points."""
 
     @property
     def tol(self) -> float: ...

@@ -13,7 +13,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.time.radau_stages import RadauStages
 from pibls.time.thresholds import COLLOCATION
-from pibls.time.time_stepping import WindowFailedError
+from pibls.time.trajectory import WindowFailedError
 
 
 @dataclass

@@ -1,16 +1,12 @@
-"""Control of one time window: its errors, the relaxation of its tolerances and the choice of its length."""
+"""Control of the lengths of time windows: one controller for all spatial operators."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from pibls.time.thresholds import TIME_STEPPING
 from pibls.time.trajectory import Tolerances
-
-StateT = TypeVar("StateT")
-"""State at the start of a window."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +27,11 @@ class WindowErrors:
 
     def excess(self, allowed: Tolerances) -> float:
         """Return the largest ratio of an indicator to its tolerance."""
-        return max(
-            self.time_tail / allowed.spectral_tail,
-            self.space_tail / allowed.spectral_tail,
-            self.residual / allowed.residual,
-        )
+        return max(self.space_tail / allowed.spectral_tail, self.excess_in_time(allowed))
+
+    def excess_in_time(self, allowed: Tolerances) -> float:
+        """Return the largest ratio to its tolerance of the indicators that a shorter window reduces."""
+        return max(self.time_tail / allowed.spectral_tail, self.residual / allowed.residual)
 
     def are_spatial(self, allowed: Tolerances, is_futile: bool) -> bool:
         """Whether more functions in space are needed.
@@ -50,105 +46,100 @@ class WindowErrors:
         return self.time_tail <= allowed.spectral_tail and self.space_tail <= allowed.spectral_tail
 
 
+@dataclass(frozen=True)
+class StepRule:
+    """How the errors of a window depend on its length h."""
+
+    order: float
+    """The spectral tail in time is O(h^order)."""
+    keeps_factors: bool = False
+    """Whether the next window reuses matrix factors if it has the same length."""
+    detects_rounding: bool = True
+    """Whether tolerances are relaxed if errors no longer decrease."""
+    confirms_rounding: bool = False
+    """Whether an error counts as rounding only after a much shorter window; the errors at a jump of the data
+    or of a derivative decrease slowly, but they do decrease."""
+
+
 @dataclass
-class ToleranceRelaxation:
-    """Tolerances of one window, relaxed where rounding makes them unreachable."""
+class StepController:
+    """Length and tolerances of the attempts at one window.
+
+    An error that a shorter window or more functions in space hardly reduce is rounding: the tolerances are
+    relaxed.
+    """
 
     tolerances: Tolerances
-    factor: float = 1.0
+    rule: StepRule
+    length: float
+    min_length: float = 0.0
+    """Length below which rejected windows are not shortened."""
+    relaxation: float = 1.0
+    """Factor of the tolerances."""
+    has_failed: bool = False
+    """Whether the equations of an attempt could not be solved: the next window is not longer."""
     previous: tuple[float, float, int] | None = None
     """The previous attempt: error over tolerance, window length, number of functions."""
 
     @property
-    def relaxed(self) -> Tolerances:
-        return Tolerances(self.factor * self.tolerances.spectral_tail, self.factor * self.tolerances.residual)
-
-    def is_futile(self, error_ratio: float, function_count: int) -> bool:
-        """Whether more functions than in the previous attempt left more than half of the error."""
-        return (
-            self.previous is not None
-            and function_count > self.previous[2]
-            and error_ratio > 0.5 * self.previous[0]
+    def allowed(self) -> Tolerances:
+        """The relaxed tolerances."""
+        return Tolerances(
+            self.relaxation * self.tolerances.spectral_tail, self.relaxation * self.tolerances.residual
         )
 
-    def accept_rounding(
-        self,
-        error_ratio: float,
-        length: float,
-        function_count: int,
-        *,
-        min_remaining_ratio: float = 0.3,
-        max_error: float = 1e-6,
-    ) -> bool:
-        """Relax the tolerances if the error is rounding; return whether they were relaxed.
+    def fail(self) -> None:
+        """Shorten the window after its equations could not be solved."""
+        self.length, self.has_failed = TIME_STEPPING.failure_reduction * self.length, True
 
-        ``error_ratio`` is the error over the tolerance for a window of this length with this number of
-        functions. The error is taken for rounding if it is less than ``max_error``, and either a shorter
-        window left more than 0.3 of the previous error, or more functions left more than
-        ``min_remaining_ratio`` of it.
+    def shorten(self, excess: float) -> None:
+        """Shorten a window whose error in time is ``excess`` times the tolerance."""
+        low, high = TIME_STEPPING.reduction_range
+        factor = max(TIME_STEPPING.safety_factor * excess ** (-1.0 / self.rule.order), low)
+        factor = min(factor, high) if self.rule.keeps_factors else factor
+        self.length = max(self.length * factor, self.min_length)
+
+    def is_futile(self, excess: float, functions: int) -> bool:
+        """Whether more functions than in the previous attempt left more than half of the error."""
+        return self.previous is not None and functions > self.previous[2] and excess > 0.5 * self.previous[0]
+
+    def accept_rounding(self, excess: float, functions: int, max_error: float) -> bool:
+        """Relax the tolerances if the error is rounding; return whether the window is tried again as it is.
+
+        The error is taken for rounding if it is less than ``max_error``, and a shorter window left more than
+        0.3 of the previous one, or more functions half of it.
         """
-        if self.previous is None:
+        previous, is_finer = self.previous, self.is_futile(excess, functions)
+        is_shorter = previous is not None and self.length <= 0.75 * previous[1]
+        if previous is None or is_shorter or functions > previous[2] or excess <= 0.3 * previous[0]:
+            self.previous = excess, self.length, functions  # compare with clearly longer windows only
+        if previous is None or not self.rule.detects_rounding:
             return False
-        shorter = length <= 0.75 * self.previous[1] and error_ratio > 0.3 * self.previous[0]
-        finer = function_count > self.previous[2] and error_ratio > min_remaining_ratio * self.previous[0]
-        if not (shorter or finer) or error_ratio * max(self.tolerances.spectral_tail, 1e-13) >= max_error:
+        if not (is_shorter and excess > 0.3 * previous[0]) and not is_finer:
             return False
-        self.factor *= 3.0 * error_ratio
-        return self.factor < TIME_STEPPING.max_relaxation
+        if self.rule.confirms_rounding and self.length > TIME_STEPPING.rounding_test_reduction * previous[1]:
+            self.length *= 0.8 * TIME_STEPPING.rounding_test_reduction
+            return True
+        if excess * max(self.tolerances.spectral_tail, 1e-13) >= max_error:
+            return False
+        self.previous = previous
+        return self.relax(3.0 * excess)
+
+    def relax(self, factor: float) -> bool:
+        """Relax the tolerances by a factor; return whether that is allowed."""
+        self.relaxation *= factor
+        return self.relaxation < TIME_STEPPING.max_relaxation
+
+    def next_length(self, length: float, tail: float) -> float:
+        """Return the length of the next window after one of a length with a spectral tail in time."""
+        aim = self.tolerances.spectral_tail * self.relaxation
+        factor = float(TIME_STEPPING.safety_factor * (aim / max(tail, 1e-300)) ** (1.0 / self.rule.order))
+        factor = min(factor, 1.0 if self.has_failed else TIME_STEPPING.max_growth)
+        if self.rule.keeps_factors and 0.95 <= factor < TIME_STEPPING.min_worthwhile_growth:
+            return length
+        return length * factor
 
 
 def newton_tolerance(tail: float) -> float:
     """Return the relative tolerance of Newton's method for a given tolerance of spectral tails."""
     return max(TIME_STEPPING.newton_tail_fraction[0] * tail, 1e-15)
-
-
-def reduction_factor(allowed: Tolerances, time_tail: float, residual: float, stage_count: int) -> float:
-    """Return the factor by which a rejected window is shortened.
-
-    It follows from the spectral tail in time and from the residual between the collocation times.
-    """
-    ratio = min(allowed.spectral_tail / max(time_tail, 1e-300), allowed.residual / max(residual, 1e-300))
-    return float(min(max(TIME_STEPPING.safety_factor * ratio ** (1.0 / (stage_count + 1.0)), 0.1), 0.7))
-
-
-def growth_factor(allowed_tail: float, time_tail: float, stage_count: int) -> float:
-    """Return the length of the next window over this one, from the allowed and the actual tail in time.
-
-    A new length needs new matrix factorizations, so small changes are not made.
-    """
-    factor = min(
-        TIME_STEPPING.safety_factor * (allowed_tail / max(time_tail, 1e-300)) ** (1.0 / (stage_count + 1.0)),
-        TIME_STEPPING.max_growth,
-    )
-    return 1.0 if 0.95 <= factor < TIME_STEPPING.min_worthwhile_growth else factor
-
-
-@dataclass
-class WindowAttempt(Generic[StateT]):
-    """The next attempt at a window: state at its start, length and tolerances, until it is accepted."""
-
-    start: StateT
-    t: float
-    h: float
-    """Length of the window."""
-    is_start: bool
-    """Whether the window follows the initial data or a switching time."""
-    since: float
-    """Time since the initial data or the last switching time."""
-    in_layer: bool
-    """Whether the window is in a layer after incompatible data, which is not resolved."""
-    relaxation: ToleranceRelaxation
-    number: int = -1
-
-    def enter_layer(self, h: float) -> None:
-        """Continue in a layer, with a window of length h."""
-        self.in_layer, self.h, self.relaxation.previous = True, h, None
-
-    def may_be_layer(self, time_tail: float) -> bool:
-        """Whether so many attempts failed at the start that there must be a layer."""
-        return (
-            self.is_start
-            and self.number == TIME_STEPPING.attempts_before_layer
-            and not self.in_layer
-            and time_tail > self.relaxation.relaxed.spectral_tail
-        )

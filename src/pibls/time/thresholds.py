@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class TimeSteppingThresholds:
-    """Thresholds of all time steppers (`time.time_stepping`).
+    """Thresholds of the integrator and of the step control (`time.integrator`, `time.step_control`).
 
     Lengths are fractions of the duration. Where no measurement is given, half and double the value made no
     difference on the problem lists of `benchmarks`.
@@ -21,6 +21,17 @@ class TimeSteppingThresholds:
     """Length of the first window that is tried."""
     safety_factor: float = 0.85
     """Factor of the length predicted from the spectral tail."""
+    failure_reduction: float = 0.4
+    """Factor of the length if the equations of a window cannot be solved."""
+    reduction_range: tuple[float, float] = (0.1, 0.7)
+    """Smallest factor of the length of a rejected window, and largest one if it needs new matrix factors."""
+    rounding_test_reduction: float = 0.05
+    """Factor of the length with which an error of an ordinary differential equation is tested for being
+    rounding."""
+    max_rounding_error: tuple[float, float] = (1e-6, 1e-11)
+    """Largest error that may be taken for rounding: in general, and where data may be incompatible."""
+    min_layer_length_ratio: float = 0.2
+    """Shortest window in a layer over the time since its start."""
     max_growth: float = 3.0
     """Largest ratio of the lengths of two consecutive windows."""
     min_worthwhile_growth: float = 1.25
@@ -76,12 +87,6 @@ class ODEThresholds:
     values: four of sixteen digits would be left."""
     tail_slack: float = 10.0
     """Accepted tail over the one aimed at; without slack, eight test problems took 15 % longer."""
-    newton_failure_reduction: float = 0.4
-    """Factor of the length if Newton's method does not converge."""
-    rounding_test_reduction: float = 0.05
-    """Factor of the length with which an error is tested for being rounding."""
-    max_rounding_residual: float = 1e-6
-    """Largest error that may be taken for rounding."""
     # -- equations that are singular at the start --
     max_singular_value_ratio: float = 1e-6
     """Smallest singular value of the matrix of the highest derivatives at the start over that after the first
@@ -96,8 +101,6 @@ class ODEThresholds:
     """Number of unknowns from which fewer points are cheaper: the cost of a window is cubic in both."""
     collocation_points: tuple[int, int] = (32, 24)
     """Points of a window, for few and for many unknowns."""
-    min_comparison_points: int = 256
-    """Points of all windows together at which two solutions are compared, at least."""
     rounding_deviations: float = 3.0
     """Standard deviations of the rounding error added to the difference of two solutions. With 2, the
     estimate for the Lorenz equations was 0.97 of the error on one processor."""
@@ -163,8 +166,6 @@ class CollocationThresholds:
     """First window after incompatible data, for a single cell and for many cells."""
     max_layer_fraction: tuple[float, float] = (0.1, 1e-4)
     """Longest layer of unresolved windows without error estimate, for a single cell and for many cells."""
-    min_layer_length_ratio: float = 0.2
-    """Shortest window in a layer over the time since its start."""
 
     # -- propagating discontinuities of derivatives --
     undamped_rate: float = 10.0
@@ -241,7 +242,7 @@ GALERKIN = GalerkinThresholds()
 
 @dataclass(frozen=True)
 class TimeDiscretizationThresholds:
-    """Cost and size of the time discretizations (`time.discretizations`)."""
+    """Size of the time discretizations (`time.discretizations`)."""
 
     functions_per_cell: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 24})
     """Functions of a cell of an interval, for a loose and a tight tolerance."""

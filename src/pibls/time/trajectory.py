@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
+from pibls.runtime.caching import cached_property
 from pibls.spaces import CellSpace, SingleDomainSpace, TensorGridSpace, TimeWindows
 from pibls.time.context import EvolutionContext
 from pibls.time.thresholds import TIME_STEPPING
 
+STEP_TOO_SMALL = "no window is short enough; the solution may blow up, or the equation may be singular there"
+UNRESOLVED_DATA = "the initial data are not resolved"
+UNRESOLVED_SPACE = "more basis functions are needed than the limit allows"
 TIME_LIMIT_REACHED = "the time limit was reached"
 OUT_OF_MEMORY = "there is not enough memory to continue"
+
+
+ProgressCheck = Callable[[float, int, int], None]
+"""Called with t, the number of windows (0 in a companion solution) and of cells; raises to stop."""
+
+
+class WindowFailedError(Exception):
+    """The equations of a time window could not be solved."""
+
+
+class IntegrationStoppedError(Exception):
+    """The integration cannot continue; the argument is the reason."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,6 @@ class Window:
     w: Array
     start: float
     stop: float
-    residual: float
 
     @property
     def boxes(self) -> int:
@@ -68,12 +84,21 @@ class Trajectory:
     evolution: Evolution
     stopped: str | None
     """Why the integration ended before the final time; None if it did not."""
-    newton_steps: int
-    attempts: int
+    newton_steps: int = 0
 
     @property
     def end_time(self) -> float:
         return self.windows[-1].stop
+
+    @cached_property
+    def max_functions_per_box(self) -> int:
+        """Largest number of functions in one cell of any window."""
+        return max(x.space.nodes // x.boxes for x in self.windows)
+
+    @property
+    def edges(self) -> Array:
+        """End points of the windows, in the direction of integration."""
+        return np.array([*(x.start for x in self.windows), self.end_time])
 
     @property
     def cells(self) -> int:
@@ -86,4 +111,4 @@ class Trajectory:
         starts = [min(x.start, x.stop) for x in ordered]
         ends = [max(x.start, x.stop) for x in ordered]
         space = TimeWindows(self.evolution.axis, (*starts, ends[-1]), tuple(x.space for x in ordered))
-        return space, np.concatenate([x.w[: x.space.columns] for x in ordered])
+        return space, np.concatenate([x.w for x in ordered])

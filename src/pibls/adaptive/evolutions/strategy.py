@@ -11,6 +11,7 @@ import numpy as np
 
 from pibls.adaptive.budget import OutOfTimeError, Progress
 from pibls.adaptive.candidate import Candidate
+from pibls.adaptive.evolutions.accumulated_error import with_divergence, with_lost_accuracy, with_rounding
 from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.thresholds import SCHEDULER, WINDOW_STRATEGY
 from pibls.adaptive.validation.estimate import (
@@ -20,7 +21,6 @@ from pibls.adaptive.validation.estimate import (
     compare,
     norms_by_name,
 )
-from pibls.analysis.evolution import has_jumps_in_time
 from pibls.arrays import Array, Mask
 from pibls.assembly.points import PointSet
 from pibls.assembly.scaled_residuals import residuals_at
@@ -31,11 +31,13 @@ from pibls.problem import Interior, Region
 from pibls.runtime.deadline import deadline
 from pibls.runtime.interruption import clear_pending_interrupt
 from pibls.status import Status
+from pibls.time.companion import CompanionSolution
 from pibls.time.data_monitor import reason_to_stop
-from pibls.time.discretizations import AnyStepper, CollocationInSpace, TimeDiscretization
+from pibls.time.discretizations import EvolutionIntegrator, TimeDiscretization, WithoutSpace
 from pibls.time.trajectory import (
     OUT_OF_MEMORY,
     TIME_LIMIT_REACHED,
+    ProgressCheck,
     Tolerances,
     Trajectory,
     min_tail_tolerance,
@@ -60,12 +62,7 @@ def _stride(X: Array, trajectory: Trajectory, entries: int) -> int:
 
     On a cube, evaluating at every point takes longer than the integration itself.
     """
-    return 1 + len(X) * _max_functions_per_box(trajectory) // entries
-
-
-def _max_functions_per_box(trajectory: Trajectory) -> int:
-    """Return the largest number of functions in one box of any window."""
-    return max(x.space.nodes // x.boxes for x in trajectory.windows)
+    return 1 + len(X) * trajectory.max_functions_per_box // entries
 
 
 def concentrate_at_corners(U: Array, more: Array, box: Array, whole: Array, axis: int) -> Array:
@@ -84,61 +81,68 @@ def concentrate_at_corners(U: Array, more: Array, box: Array, whole: Array, axis
 
 @dataclass
 class TimeWindowStrategy(Strategy):
-    """Radau collocation in time windows, with a spatial discretization in each of them."""
+    """Radau collocation in time windows: integrate twice on different windows and compare."""
 
     is_conclusive = True  # longer windows do not reduce the rounding error of an evolution
-    discretization: TimeDiscretization = field(default_factory=CollocationInSpace)
+    discretization: TimeDiscretization = field(default_factory=WithoutSpace)
     """How one time window is discretized and solved."""
     tolerances: Tolerances | None = None
-    _key: int = 0
 
     @property
     def applies(self) -> bool:
-        """Whether the problem is an evolution without jumps in time, of a supported dimension."""
-        context = self.context
-        return (
-            context.evolution is not None
-            and not has_jumps_in_time(context.compiled, context.evolution)
-            and self.discretization.supports(context)
-        )
+        """Whether the problem is an evolution that the discretization supports."""
+        return self.context.evolution is not None and self.discretization.supports(self.context)
 
     def warm_start(self, found: Candidate | None) -> None:
         if found is not None and found.relative_residual < self.context.thresholds.max_solution_residual:
             self.discretization.expected_magnitudes = found.magnitudes
 
     def advance(self) -> None:
-        context = self.context
+        """Integrate, compute the companion solution, and estimate the error from their difference.
+
+        Above the tolerance, the tolerances of the windows are tightened for the next call, down to rounding.
+        """
         if self.tolerances is None:
-            self.tolerances = self.discretization.initial_tolerances(context)
+            self.tolerances = self.discretization.initial_tolerances(self.context)
         began = time.perf_counter()
-        with limit_blas_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        with limit_blas_threads(1), np.errstate(all="ignore"):
             earlier = dict(self.notes)
-            first = self._integrate(None)
-            if first is None or not first.windows or self.discretization.has_failed(first):
+            integrator = self.discretization.integrator(self.context, self.tolerances, self._check(True))
+            first = None if integrator is None else self._integrate(integrator)
+            if integrator is None or first is None or self._is_useless(first):
                 self.status = Status.STALLED
                 return
             found = self._validated(first, time.perf_counter() - began)
             known = self.best, self.error, earlier
             self.best, self.error = found, UNCHECKED
             self.report(found, None, t=first.end_time, windows=len(first.windows), cells=first.cells)
-            second = self._integrate(first)
-            if second is not None and second.windows and second.end_time == first.end_time:
+            if self.discretization.has_free_solutions(first):
+                self.status = Status.UNDETERMINED
+                return
+            second = self._companion(integrator, first)
+            if second is not None and (second.rounding is not None or second.end_time == first.end_time):
                 self.error = self._estimated_error(first, found, second)
         self._conclude(first, found)
         self.restore_if_better(*known)
 
-    def _estimated_error(self, first: Trajectory, found: Candidate, second: Trajectory) -> ErrorEstimate:
+    def _is_useless(self, first: Trajectory) -> bool:
+        return not first.windows or self.discretization.has_failed(first)
+
+    def _estimated_error(
+        self, first: Trajectory, found: Candidate, second: CompanionSolution
+    ) -> ErrorEstimate:
         """Return the error estimate outside the layers, with its history from the start."""
+        if second.rounding is not None:
+            return self._accumulated_error(first, found, second, *second.rounding)
         context = self.context
         rounding = 4.0 * context.thresholds.rounding * len(first.windows)
-        pair, unknowns = (found.function, second.function()), context.compiled.unknowns
+        pair, unknowns = (found.function, second.function), context.compiled.unknowns
         everywhere = compare(*pair, unknowns, self._comparison_points(first), rounding=rounding)
         layers = self.notes.get("layers", ())
         if not layers:
             return everywhere
         # The first resolved window may still carry the error of the layer, so longer layers are tried until
-        # the
-        # two solutions agree.
+        # the two solutions agree.
         e = first.evolution
         late = everywhere
         for factor in WINDOW_STRATEGY.layer_extension_factors:
@@ -154,6 +158,30 @@ class TimeWindowStrategy(Strategy):
             if self.relative_error(found, late) <= context.tol:
                 break
         return late
+
+    def _accumulated_error(
+        self, first: Trajectory, found: Candidate, second: CompanionSolution, t: Array, rounding: Array
+    ) -> ErrorEstimate:
+        """Return the error estimate with the accumulated rounding error (unknowns, times t).
+
+        From the time at which the two solutions diverge, or all accuracy is lost, it is their magnitude.
+        """
+        where = self._comparison_points(first)
+        reached = np.abs(where.all[:, 0] - first.evolution.start) <= abs(
+            second.end_time - first.evolution.start
+        )
+        inside = np.abs(where.even[:, 0] - first.evolution.start) <= abs(
+            second.end_time - first.evolution.start
+        )
+        where = replace(where, all=where.all[reached], even=where.even[inside])
+        error = compare(found.function, second.function, self.context.compiled.unknowns, where)
+        error = with_rounding(error, t, rounding)
+        if second.end_time != first.end_time:
+            error = with_divergence(error, found.magnitudes, (second.end_time, first.end_time))
+        accurate = self.context.thresholds.max_solution_residual
+        if self.relative_error(found, error) > accurate:
+            error = with_lost_accuracy(error, found.magnitudes, accurate, first.end_time)
+        return error
 
     def _conclude(self, first: Trajectory, found: Candidate) -> None:
         excess = self.relative_error(found, self.error)
@@ -185,69 +213,69 @@ class TimeWindowStrategy(Strategy):
             self.tolerances.spectral_tail * share, self.tolerances.residual * share
         ).clipped_to_rounding(self.context)
 
-    def _integrate(self, before: Trajectory | None) -> Trajectory | None:
-        """Return a solution, or the companion of one; None if there is none within the limits."""
-        self._key += 1
-        assert self.tolerances is not None
-        until = self.budget.time_at_share(
-            *(
-                (WINDOW_STRATEGY.first_solution_time_share, 1.0)
-                if before is None
-                else (1.0, SCHEDULER.time_limit_factor)
-            )
-        )
+    def _check(self, is_first: bool) -> ProgressCheck:
+        """Return a function that stops the first or the second solution in time and reports its progress."""
+        until = self._until(is_first)
+        reported = 0
 
         def check(t: float, windows: int, cells: int) -> None:
+            nonlocal reported
             self.budget.check(__name__, until)
-            if windows > 0:
-                nodes = self.discretization.nodes_per_cell(self.context) * cells
+            if windows >= reported + self.discretization.report_interval:
+                reported = windows
+                nodes = self.discretization.nodes_per_cell(self.context) * cells * windows
                 self.budget.report(Progress(nodes, 0.0, None, self.budget.spent, t, windows, cells))
 
-        stepper = self.discretization.stepper(self.context, self.tolerances, self._key, before, check)
-        if stepper is None:
-            return None
-        limited = deadline(lambda step: self.budget.check(step, until))
-        return (
-            self._run(stepper, limited) if before is None else self._run_companion(stepper, before, limited)
-        )
+        return check
 
-    def _run(self, stepper: AnyStepper, limited: AbstractContextManager[None]) -> Trajectory | None:
+    def _until(self, is_first: bool) -> float | None:
+        """Return the time at which the first or the second solution is stopped."""
+        shares = (
+            (WINDOW_STRATEGY.first_solution_time_share, 1.0)
+            if is_first
+            else (1.0, SCHEDULER.time_limit_factor)
+        )
+        return self.budget.time_at_share(*shares)
+
+    def _deadline(self, is_first: bool) -> AbstractContextManager[None]:
+        until = self._until(is_first)
+        return deadline(lambda step: self.budget.check(step, until))
+
+    def _integrate(self, integrator: EvolutionIntegrator) -> Trajectory | None:
         """Return the trajectory, up to the time limit or as far as memory suffices."""
         try:
-            with limited:
-                found = stepper.run()
+            with self._deadline(True):
+                found = integrator.run()
         except OutOfTimeError:
-            partial = stepper.partial()
+            partial = integrator.partial()
             return None if partial is None else replace(partial, stopped=TIME_LIMIT_REACHED)
         except MemoryError:
-            partial = stepper.partial()
+            partial = integrator.partial()
             if partial is None:
                 raise
             return replace(partial, stopped=OUT_OF_MEMORY)
         except KeyboardInterrupt:
             clear_pending_interrupt()
-            partial = stepper.partial()
+            partial = integrator.partial()
             if partial is not None:
                 self.best = self._validated(replace(partial, stopped="interrupted"), 0.0)
                 self.notes["stopped"] = (partial.end_time, "it was interrupted there")
             raise
         self.notes.pop("rough", None)
-        if stepper.nonsmooth_since is not None:
-            self.notes["rough"] = stepper.nonsmooth_since
-        self._note_layers(tuple(stepper.layers.items()))
+        if integrator.nonsmooth_since is not None:
+            self.notes["rough"] = integrator.nonsmooth_since
+        self._note_layers(tuple(integrator.layers.items()))
         return found
 
-    def _run_companion(
-        self, stepper: AnyStepper, trajectory: Trajectory, limited: AbstractContextManager[None]
-    ) -> Trajectory | None:
-        """Return the companion solution; None if time or memory do not suffice."""
+    def _companion(self, integrator: EvolutionIntegrator, first: Trajectory) -> CompanionSolution | None:
+        """Compute the companion solution; None if time or memory do not suffice."""
         try:
-            with limited:
-                return stepper.run_companion(trajectory)
+            with self._deadline(False):
+                return integrator.companion(first, self._check(False))
         except OutOfTimeError:
             return None
         except MemoryError:
-            if trajectory.stopped == OUT_OF_MEMORY:
+            if first.stopped == OUT_OF_MEMORY:
                 return None
             raise
         except KeyboardInterrupt:
@@ -279,6 +307,10 @@ class TimeWindowStrategy(Strategy):
                 keep &= False
             points[region] = chosen.select(keep)
         X = self._comparison_points(trajectory, layers).all
+        # At a switching time, equation and solution may belong to different sides.
+        switched = np.array([level for axis, level in context.compiled.interfaces.planes if axis == e.axis])
+        rounding = 1e-14 * abs(e.stop - e.start)
+        X = X[(np.abs(X[:, e.axis, None] - switched) > rounding).all(axis=1)]
         X = X[:: _stride(X, trajectory, WINDOW_STRATEGY.max_evaluations)]
         narrow = context.narrow_data_points[
             reliable_times(context.narrow_data_points[:, e.axis], trajectory, layers)
@@ -294,7 +326,8 @@ class TimeWindowStrategy(Strategy):
         norms_at_points, values = residuals_at(context.compiled, points, space, w, box)
         residuals = norms_by_name(norms_at_points)
         outcome = Outcome(w, 0.0, trajectory.newton_steps, Status.SOLVED)
-        return Candidate(space, outcome, residuals, values, seconds, {"windows": len(trajectory.windows)})
+        settings = {**self.discretization.settings, "windows": len(trajectory.windows)}
+        return Candidate(space, outcome, residuals, values, seconds, settings)
 
     def _comparison_points(self, trajectory: Trajectory, layers: Layers = ()) -> ComparisonPoints:
         """Return points in every window and cell, outside ``layers``, at which two solutions are compared.
@@ -306,16 +339,19 @@ class TimeWindowStrategy(Strategy):
         parts = []
         total = WINDOW_STRATEGY.points_per_function * sum(window.space.nodes for window in trajectory.windows)
         # Limit the points before they are generated; four times as many because some lie outside the domain.
-        max_count = WINDOW_STRATEGY.max_evaluations // _max_functions_per_box(trajectory)
+        max_count = WINDOW_STRATEGY.max_evaluations // trajectory.max_functions_per_box
         share = WINDOW_STRATEGY.points_per_function / max(
             total / (4.0 * min(WINDOW_STRATEGY.max_points, max_count)), 1.0
         )
+        fewest = WINDOW_STRATEGY.min_points_per_cell
+        if d == 1:
+            share, least = 0.0, WINDOW_STRATEGY.min_points_without_space
+            fewest = max(fewest, least // len(trajectory.windows))
         for window in trajectory.windows:
             # The number of points is proportional to the number of functions. With its square root, the
-            # largest
-            # spot of a Gray-Scott solution was missed and the estimate was 0.8 of the error.
+            # largest spot of a Gray-Scott solution was missed and the estimate was 0.8 of the error.
             boxes = window.space.cell_boxes(context.box)
-            count = max(WINDOW_STRATEGY.min_points_per_cell, int(share * window.space.nodes / len(boxes)))
+            count = max(fewest, int(share * window.space.nodes / len(boxes)))
             U, more = (
                 fixed_halton(count, d, 7),
                 fixed_halton(WINDOW_STRATEGY.corner_point_factor * count, d, 7),

@@ -14,6 +14,8 @@ class WindowStrategyThresholds:
     about as long, and without it there is no error estimate."""
     min_points_per_cell: int = 6
     """Comparison points in each window and cell, at least."""
+    min_points_without_space: int = 256
+    """Comparison points of an ordinary differential equation, at least."""
     points_per_function: float = 0.4
     """Comparison points per function."""
     max_points: int = 20_000

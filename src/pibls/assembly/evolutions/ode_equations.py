@@ -16,6 +16,7 @@ import numpy as np
 from pibls.arrays import Array, Indices
 from pibls.problem import PartialDerivative
 from pibls.problem.forms.compilation import CompiledProblem, Residual
+from pibls.runtime.caching import cached_property
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class ODESystem:
     @property
     def is_linear(self) -> bool:
         return not self.nonlinear_rows
+
+    @cached_property
+    def positions(self) -> Indices:
+        """Position of each unknown if the unknowns are ordered group by group."""
+        return np.argsort([k for g in self.groups for k in g.unknowns])
 
     def tables(self, t: Array) -> ODETables:
         """Return the parts that do not depend on the unknowns, at times t."""

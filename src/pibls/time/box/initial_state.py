@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.analysis.evolution import Evolution
 from pibls.analysis.steep_data import steep_data_points
 from pibls.arrays import Array, Indices
 from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem
-from pibls.problem.forms.compilation import CompiledProblem
 from pibls.runtime.caching import cached_property
 from pibls.time.box.error_indicators import natural_scale, rounding_scale, space_tails
 from pibls.time.box.operator import CollocationOperator
 from pibls.time.box.resolution import Resolution, to_coefficients
+from pibls.time.initial_values import initial_values_at
 from pibls.time.thresholds import TIME_STEPPING
 
 
@@ -115,25 +114,6 @@ class InitialData:
 def _relative_residual(r: Array, magnitudes: Array) -> float:
     size = float(magnitudes.max(initial=0.0))
     return float(np.abs(r).max(initial=0.0)) / size if size > 0 else 0.0
-
-
-def initial_values_at(compiled: CompiledProblem, e: Evolution, X: Array) -> Array:
-    """Solve the initial conditions for ∂_t^a u at points X, (time derivatives, unknowns, N)."""
-    columns = [(a, k) for k, order in enumerate(e.orders) for a in range(order)]
-    A = np.zeros((len(X), len(columns), len(columns)))
-    b = np.zeros((len(X), len(columns)))
-    normals = np.zeros_like(X)
-    for row, i in enumerate(e.initial_conditions):
-        r = compiled.residuals[i]
-        data = r.data_function_values(X)
-        for j, c in zip(r.linear, r.coefficients(X, normals, data), strict=True):
-            A[:, row, columns.index((j.alpha[e.axis], j.unknown))] += c
-        b[:, row] = -r.rest(X, normals, data, np.empty((0, len(X))))
-    out = np.zeros((max(e.orders), compiled.unknowns, len(X)))
-    found = np.linalg.solve(A, b[:, :, None])[:, :, 0]
-    for column, (a, k) in enumerate(columns):
-        out[a, k] = found[:, column]
-    return out
 
 
 def values_at(operator: CollocationOperator, state: CollocationState, X: Array, cells: Indices) -> Array:

@@ -8,13 +8,13 @@ that matches the one in space. The error estimate comes from a companion solutio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.assembly.evolutions.semidiscrete import SemidiscreteSystem
+from pibls.runtime.caching import cached_property
 from pibls.spaces import Node, divided_at_planes
 from pibls.time.box.error_indicators import space_tails, window_spectral_tails
 from pibls.time.box.initial_state import CollocationState, InitialData
@@ -22,11 +22,12 @@ from pibls.time.box.operator import CollocationOperator
 from pibls.time.box.refinement import Refinement
 from pibls.time.box.resolution import Resolution, fourier_size
 from pibls.time.box.solver import CollocationSolver, PreviousWindow
-from pibls.time.context import EvolutionContext
+from pibls.time.companion import CompanionSolution, integrate_companion
+from pibls.time.interval import TimeInterval
 from pibls.time.radau_stages import radau_stages
+from pibls.time.step_control import StepRule, WindowErrors
 from pibls.time.thresholds import COLLOCATION, TIME_STEPPING
-from pibls.time.time_stepping import STEP_TOO_SMALL, TimeStepper, WindowFailedError
-from pibls.time.trajectory import Trajectory, Window
+from pibls.time.trajectory import ProgressCheck, Tolerances, Trajectory, Window
 
 
 def has_undamped_short_waves(
@@ -77,53 +78,63 @@ def _roots(A: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _WindowStart:
-    """State at the start of a window, with the previous window; system and solver are shared by all."""
+class SolvedNonsmoothWindow:
+    """A solved window and its spectral tail in time, relative to the level that is aimed at."""
 
-    state: CollocationState
-    system: SemidiscreteSystem
-    solver: CollocationSolver
-    previous_window: PreviousWindow | None = None
+    new: PreviousWindow
+    after: Array
+    magnitudes: Array
+    errors: WindowErrors
+    functions: int = 0
 
-    def after(self, previous_window: PreviousWindow, rates: Array) -> _WindowStart:
-        return replace(
-            self, state=CollocationState(self.state.resolution, rates), previous_window=previous_window
-        )
 
-    def solve_window(self, t: float, stop: float, sizes: Array) -> tuple[Array, Array, PreviousWindow]:
-        """Return the values at the collocation times, the final derivatives and the window."""
-        U, rates = self.solver.solve(self.system, self.state, self.previous_window, t, stop, sizes)
-        return U, rates, self.solver.previous_window(self.state, U, t, stop)
+_State = tuple[CollocationState, PreviousWindow | None]
+"""State at the start of a window, and the previous window."""
 
 
 @dataclass
-class NonsmoothStepper(TimeStepper[_WindowStart, None]):
-    """Time stepper at one fixed spatial resolution, for solutions that no refinement resolves."""
+class NonsmoothWindows:
+    """Spatial operator at one fixed resolution, for solutions that no refinement resolves."""
 
+    tolerances: Tolerances
     operator: CollocationOperator
-    functions: int
+    functions_per_cell: int
     stage_count: int
-    tail_tolerance: float
-    halves_failed_windows = True
-    _tail_level: float = 0.0
-    _solver: CollocationSolver | None = None
+    times: int = 1
+    """Factor of the number of functions."""
+    magnitudes: Array = field(default_factory=lambda: np.empty(0))
+    tail_level: float = 0.0
+    """Spectral tail in time that is aimed at: a fraction of that in space."""
+    is_refinable = False
+    layer_rule = None
+
+    @cached_property
+    def time_interval(self) -> TimeInterval:
+        return TimeInterval.of(self.operator.evolution, self.operator.context.compiled)
+
+    @cached_property
+    def step_rule(self) -> StepRule:
+        return StepRule(self.stage_count + 1.0, keeps_factors=True, detects_rounding=False)
 
     @property
-    def context(self) -> EvolutionContext:
-        return self.operator.context
+    def min_length(self) -> float:
+        return self.time_interval.duration / COLLOCATION.max_nonsmooth_windows
 
     @property
     def newton_steps(self) -> int:
-        return 0 if self._solver is None else self._solver.newton_steps
+        return self._solver.newton_steps
 
-    def _cell_count(self, start: _WindowStart) -> int:
-        return len(start.state.resolution.tree)
+    @cached_property
+    def _solver(self) -> CollocationSolver:
+        level = max(self.tail_level, self.tolerances.spectral_tail)
+        return CollocationSolver(self.operator, radau_stages(self.stage_count), level)
 
-    def _resolution(self, times: int) -> Resolution:
-        first = Refinement(self.operator).initial(self.functions, True)
+    @cached_property
+    def resolution(self) -> Resolution:
+        first = Refinement(self.operator).initial(self.functions_per_cell, True)
         if all(first.periodic):
             return Resolution(
-                first.tree, (fourier_size(times * COLLOCATION.max_fourier_functions),), first.periodic
+                first.tree, (fourier_size(self.times * COLLOCATION.max_fourier_functions),), first.periodic
             )
         axis = self.operator.space_axes[0]
 
@@ -131,67 +142,77 @@ class NonsmoothStepper(TimeStepper[_WindowStart, None]):
             return divided_at_planes([(axis, float(box[axis].mean()))])
 
         tree = first.tree
-        while len(tree) < times * COLLOCATION.nonsmooth_cells:
+        while len(tree) < self.times * COLLOCATION.nonsmooth_cells:
             tree = tree.refine(division)
         return Resolution(tree, first.sizes, first.periodic)
 
-    def _begin(self) -> tuple[_WindowStart, float]:
-        start = self._initial_start(1)
-        left = space_tails(start.state.resolution, start.state.rates)
-        self._tail_level = max(
-            self.tail_tolerance, COLLOCATION.nonsmooth_time_tail_fraction * float(left.max())
+    @cached_property
+    def _system(self) -> SemidiscreteSystem:
+        return self.operator.system(self.resolution)
+
+    def initial_state(self) -> tuple[_State, float]:
+        state = InitialData(self.operator).at(self.resolution)
+        self.magnitudes = np.zeros(self._system.unknowns)
+        self._raise_level(space_tails(state.resolution, state.rates))
+        return (state, None), TIME_STEPPING.first_length * self.time_interval.duration
+
+    def _raise_level(self, across: Array) -> None:
+        in_space = COLLOCATION.nonsmooth_time_tail_fraction * float(across.max())
+        self.tail_level = max(self.tail_level, self.tolerances.spectral_tail, in_space)
+
+    def cell_count(self, state: _State) -> int:
+        return len(self.resolution.tree)
+
+    def is_incompatible(self, state: _State, t: float) -> bool:
+        return False
+
+    def layer_state(self, state: _State) -> _State:
+        return state
+
+    def solve(self, state: _State, t: float, stop: float) -> SolvedNonsmoothWindow:
+        U, after, new = self._solve(state, t, stop)
+        time_tail, across, magnitudes = window_spectral_tails(
+            self.operator, new.resolution, U, new.series, self.magnitudes
         )
-        return start, TIME_STEPPING.first_length * self.time_interval.duration
+        self._raise_level(across)
+        tail = time_tail * self.tolerances.spectral_tail / self.tail_level
+        if abs(stop - t) <= 1.001 * self.min_length:
+            tail = min(tail, self.tolerances.spectral_tail)
+        return SolvedNonsmoothWindow(new, after, magnitudes, WindowErrors(tail, 0.0, 0.0))
 
-    def _initial_start(self, times: int) -> _WindowStart:
-        state = InitialData(self.operator).at(self._resolution(times))
-        self._solver = CollocationSolver(
-            self.operator, radau_stages(self.stage_count), max(self._tail_level, self.tail_tolerance)
-        )
-        system = self.operator.system(state.resolution)
-        self._magnitudes = np.zeros(system.unknowns)
-        return _WindowStart(state, system, self._solver)
+    def _solve(self, state: _State, t: float, stop: float) -> tuple[Array, Array, PreviousWindow]:
+        """Return the values at the collocation times, the final derivatives and the window."""
+        U, after = self._solver.solve(self._system, *state, t, stop, self.magnitudes)
+        return U, after, self._solver.previous_window(state[0], U, t, stop)
 
-    def _next_window(
-        self, start: _WindowStart, t: float, h: float
-    ) -> tuple[Window, _WindowStart, float] | str:
-        min_length = self.time_interval.duration / COLLOCATION.max_nonsmooth_windows
-        while (stop := self.time_interval.window_end(t, h)) is not None:
-            self.attempts += 1
-            self.check(t, -1, self._cell_count(start))
-            try:
-                U, rates, new = start.solve_window(t, stop, self._magnitudes)
-            except WindowFailedError:
-                h = self.time_interval.fit_length(t, 0.4 * h)
-                continue
-            time_tail, across, magnitudes = window_spectral_tails(
-                self.operator, new.resolution, U, new.series, self._magnitudes
-            )
-            self._tail_level = max(
-                self._tail_level, COLLOCATION.nonsmooth_time_tail_fraction * float(across.max())
-            )
-            if not time_tail <= self._tail_level and h > 1.001 * min_length:
-                factor = min(max(0.85 * (self._tail_level / time_tail) ** (1.0 / self.stage_count), 0.3), 0.8)
-                h = self.time_interval.fit_length(t, max(h * factor, min_length))
-                continue
-            self._magnitudes = np.maximum(self._magnitudes, magnitudes)
-            return (
-                start.solver.window(new),
-                start.after(new, rates),
-                h * (1.5 if time_tail < 0.1 * self._tail_level else 1.0),
-            )
-        return STEP_TOO_SMALL
+    def data_residual(self, solved: SolvedNonsmoothWindow) -> float:
+        return 0.0
 
-    def _companion_windows(self, trajectory: Trajectory) -> Iterator[tuple[float, float, None]]:
-        """Yield windows of half the length; they use twice as many functions."""
-        for window in trajectory.windows:
-            middle = 0.5 * (window.start + window.stop)
-            yield window.start, middle, None
-            yield middle, window.stop, None
+    def refine(self, solved: SolvedNonsmoothWindow, allowed: Tolerances) -> None:
+        return None
 
-    def _prescribed_window(
-        self, start: _WindowStart | None, t: float, stop: float, chosen: None
-    ) -> tuple[Window, _WindowStart]:
-        start = self._initial_start(2) if start is None else start
-        _, rates, new = start.solve_window(t, stop, self._magnitudes)
-        return start.solver.window(new), start.after(new, rates)
+    def grade(self, solved: SolvedNonsmoothWindow) -> None:
+        return None
+
+    def predicted_tail(self, solved: SolvedNonsmoothWindow, allowed: Tolerances) -> float:
+        return solved.errors.time_tail
+
+    def accept(self, solved: SolvedNonsmoothWindow, relaxation: float) -> tuple[Window, _State, None]:
+        self.magnitudes = np.maximum(self.magnitudes, solved.magnitudes)
+        return self._solver.window(solved.new), self._after(solved.new, solved.after), None
+
+    def _after(self, new: PreviousWindow, after: Array) -> _State:
+        return CollocationState(self.resolution, after), new
+
+    def companion(self, trajectory: Trajectory, check: ProgressCheck) -> CompanionSolution | None:
+        """Integrate on windows of half the length, with twice as many functions."""
+        second = replace(self, times=2, magnitudes=np.zeros(self._system.unknowns))
+        edges = [(w.start, 0.5 * (w.start + w.stop), w.stop) for w in trajectory.windows]
+        windows = [(t, stop, None) for a, b, c in edges for t, stop in ((a, b), (b, c))]
+        return integrate_companion(trajectory, self.time_interval, windows, second.prescribed, check)
+
+    def prescribed(self, state: _State | None, t: float, stop: float, chosen: None) -> tuple[Window, _State]:
+        """Return one window and the state at its end, from the initial data if there is no state."""
+        state = (InitialData(self.operator).at(self.resolution), None) if state is None else state
+        _, after, new = self._solve(state, t, stop)
+        return self._solver.window(new), self._after(new, after)

@@ -24,6 +24,7 @@ from pibls.runtime.deadline import check_deadline
 from pibls.time.box.initial_state import CollocationState, change_resolution
 from pibls.time.box.operator import CollocationOperator
 from pibls.time.box.resolution import Resolution, per_interval
+from pibls.time.interval import TimeInterval
 from pibls.time.newton_convergence import (
     NewtonConvergence,
     extrapolate,
@@ -32,8 +33,7 @@ from pibls.time.newton_convergence import (
 )
 from pibls.time.radau_stages import RadauStages
 from pibls.time.thresholds import COLLOCATION, TIME_STEPPING
-from pibls.time.time_stepping import TimeInterval, WindowFailedError
-from pibls.time.trajectory import Window
+from pibls.time.trajectory import Window, WindowFailedError
 
 
 @dataclass
@@ -334,8 +334,6 @@ class CollocationSolver:
         extent = min(t, stop), max(t, stop), st.count + 1
         if found.edges:
             tensor_grid = self.operator.tensor_grid(found, *extent)
-            return Window(
-                tensor_grid, tensor_grid.coefficients_from_axes(ordered[0]).ravel(), t, stop, math.nan
-            )
+            return Window(tensor_grid, tensor_grid.coefficients_from_axes(ordered[0]).ravel(), t, stop)
         space = self.operator.space(found, *extent)
-        return Window(space, np.ascontiguousarray(ordered).ravel(), t, stop, math.nan)
+        return Window(space, np.ascontiguousarray(ordered).ravel(), t, stop)

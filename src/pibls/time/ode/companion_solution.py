@@ -10,77 +10,74 @@ ends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
+from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
+from pibls.assembly.evolutions.ode_equations import ODESystem
 from pibls.basis.polynomials.chebyshev import chebyshev_values
 from pibls.basis.polynomials.radau import Radau
 from pibls.spaces import TimeWindows
-from pibls.time.ode.collocation import Collocation
-from pibls.time.ode.integrator import ODETrajectory, function_of
+from pibls.time.companion import CompanionSolution
+from pibls.time.ode.collocation import Collocation, ODEWindow
 from pibls.time.ode.linearized_windows import LinearizedWindows, end_matrix
+from pibls.time.ode.solution_window import solution_window
 from pibls.time.thresholds import ODE
-
-
-@dataclass(frozen=True)
-class CompanionSolution:
-    """Second solution as a function, and the rounding error of each unknown at the ends of its windows."""
-
-    function: tuple[TimeWindows, Array]
-    t: Array
-    rounding: Array
-    """Standard deviations, (unknowns, ends)."""
-
-    @property
-    def end_time(self) -> float:
-        """Final time of the first solution, or the time at which the two diverge."""
-        return float(self.t[-1])
+from pibls.time.trajectory import Trajectory
 
 
 def companion_solution(
-    trajectory: ODETrajectory, first: Collocation, switch_times: set[float]
+    trajectory: Trajectory,
+    windows: Sequence[ODEWindow],
+    first: Collocation,
+    magnitudes: Array,
+    switch_times: set[float],
 ) -> CompanionSolution | None:
-    """Return the companion of a trajectory; None if Newton's method fails.
+    """Return the companion of a trajectory with these windows; None if Newton's method fails.
 
-    At ``switch_times`` the first solution may jump, and the companion jumps by the same amount.
+    At ``switch_times`` the first solution may jump, and the companion jumps by the same amount. Errors of the
+    unknowns are relative to ``magnitudes``, group by group.
     """
     old = first.radau
     new = Radau.of(max(int(ODE.companion_points_fraction * old.s), 4), old.order)
-    edges, half, z, jumps = _halved_windows(trajectory, old, new)
-    second = _CompanionWindows(
-        LinearizedWindows(Collocation(trajectory.equations, new), edges, half, z), jumps
-    )
+    equations = first.equations
+    edges, half, z, jumps = _halved_windows(trajectory.edges, windows, equations, old, new)
+    second = _CompanionWindows(LinearizedWindows(Collocation(equations, new), edges, half, z), jumps)
     for n, window in enumerate(trajectory.windows[:-1]):
         if window.stop in switch_times:
-            second.jumps[2 * n + 1] = _state_jump(trajectory, old, n)
+            second.jumps[2 * n + 1] = _state_jump(windows[n], windows[n + 1], equations, old)
     for _ in range(ODE.companion_newton_steps):
-        change = second.newton_step(trajectory.magnitudes)
+        change = second.newton_step(magnitudes)
         if not np.isfinite(change):
             return None
         if change < ODE.companion_change_tolerance:
             break
-    return CompanionSolution(second.function(), second.windows.edges[1:], second.rounding())
+    ends = second.windows.edges[1:]
+    return CompanionSolution(
+        second.function(trajectory.evolution), float(ends[-1]), (ends, second.rounding())
+    )
 
 
 def _halved_windows(
-    trajectory: ODETrajectory, old: Radau, new: Radau
+    edges: Array, windows: Sequence[ODEWindow], equations: ODESystem, old: Radau, new: Radau
 ) -> tuple[Array, Array, list[Array], Array]:
     """Return the edges of the halved windows, half their lengths, z of each group, and zero jumps."""
-    edges = trajectory.edges
     both = np.empty(2 * len(edges) - 1)
     both[::2], both[1::2] = edges, 0.5 * (edges[:-1] + edges[1:])
     # Not the difference of the edges, which is rounded in a window much shorter than t.
-    half = np.repeat([0.5 * s.window.half for s in trajectory.windows], 2)
+    half = np.repeat([0.5 * s.half for s in windows], 2)
     z, states = [], 0
-    for i, g in enumerate(trajectory.equations.groups):
-        given = np.array([s.window.z[i] for s in trajectory.windows])
+    for i, g in enumerate(equations.groups):
+        given = np.array([s.z[i] for s in windows])
         here = np.empty((2 * len(given), len(g.unknowns), g.order + new.s))
         here[::2], here[1::2] = (given @ _halving_matrix(old, new, g.order, side) for side in (0, 1))
         z.append(here)
         states += g.order * len(g.unknowns)
-    return both, half, z, np.zeros((2 * len(trajectory.windows) - 1, states))
+    return both, half, z, np.zeros((2 * len(windows) - 1, states))
 
 
 def _halving_matrix(old: Radau, new: Radau, m: int, side: int) -> Array:
@@ -96,11 +93,10 @@ def _halving_matrix(old: Radau, new: Radau, m: int, side: int) -> Array:
     return out * 0.5 ** np.append(np.arange(float(m)), np.full(new.s, float(m)))
 
 
-def _state_jump(trajectory: ODETrajectory, old: Radau, n: int) -> Array:
-    """Return the jump (states,) of the derivatives below the highest after window n."""
-    before, after = (trajectory.windows[i].window for i in (n, n + 1))
+def _state_jump(before: ODEWindow, after: ODEWindow, equations: ODESystem, old: Radau) -> Array:
+    """Return the jump (states,) of the derivatives below the highest between two windows."""
     out = []
-    for g, first, second in zip(trajectory.equations.groups, before.z, after.z, strict=True):
+    for g, first, second in zip(equations.groups, before.z, after.z, strict=True):
         powers = np.arange(float(g.order))
         end = (first @ end_matrix(old, g.order)) * before.half**-powers
         out.append((second[:, : g.order] * after.half**-powers - end).ravel())
@@ -126,9 +122,11 @@ class _CompanionWindows:
             first += g.order * len(g.unknowns)
         return np.array([out[k] for k in sorted(out)])
 
-    def function(self) -> tuple[TimeWindows, Array]:
-        t = self.windows
-        return function_of(t.edges, t.collocation.equations, t.coefficients())
+    def function(self, evolution: Evolution) -> tuple[TimeWindows, Array]:
+        positions = self.windows.collocation.equations.positions
+        edges, C = self.windows.edges.tolist(), self.windows.coefficients()[:, positions]
+        windows = [solution_window(c, a, b) for c, (a, b) in zip(C, pairwise(edges), strict=True)]
+        return Trajectory(tuple(windows), evolution, None).function()
 
     def _state_magnitudes(self, magnitudes: Array) -> Array:
         """Return the magnitudes of the states: those of the unknowns, infinite for derivatives."""

@@ -12,26 +12,28 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.assembly.evolutions.ode_equations import ODESystem
 from pibls.basis.polynomials.chebyshev import chebyshev_values, derivative_matrix
-from pibls.time.ode.collocation import Collocation
-from pibls.time.ode.integrator import ODETrajectory
+from pibls.time.ode.collocation import Collocation, ODEWindow
 from pibls.time.ode.linearized_windows import LinearizedWindows
 from pibls.time.thresholds import ODE
 
 
-def has_free_solutions(trajectory: ODETrajectory, collocation: Collocation) -> bool:
-    """Whether several solutions have the same initial values because the equation is singular there."""
-    if not _is_singular(trajectory, collocation):
+def has_free_solutions(first: ODEWindow, stop: float, collocation: Collocation, magnitudes: Array) -> bool:
+    """Whether several solutions have the same initial values because the equation is singular there.
+
+    ``first`` is the first window, and ``magnitudes`` holds those of the unknowns, group by group.
+    """
+    if not _is_singular(first, stop, collocation):
         return False
     shares = 2.0 ** -np.arange(ODE.start_halvings[0], ODE.start_halvings[1] - 1.0, -1.0)
-    return _perturbation_growth(trajectory, collocation, shares) > ODE.min_perturbation_growth
+    return _perturbation_growth(first, collocation, magnitudes, shares) > ODE.min_perturbation_growth
 
 
-def _is_singular(trajectory: ODETrajectory, collocation: Collocation) -> bool:
+def _is_singular(first: ODEWindow, stop: float, collocation: Collocation) -> bool:
     """Whether the matrix of the highest derivatives is singular at the start only."""
-    equations, first = trajectory.equations, trajectory.windows[0].window
+    equations = collocation.equations
     if equations.constant_coefficients is not None and equations.is_linear:
         return False
-    ends = np.array([first.start, trajectory.windows[0].stop])
+    ends = np.array([first.start, stop])
     U = np.empty((equations.rows, 2))
     for g, z in zip(equations.groups, first.z, strict=True):
         found = [_derivative(collocation, z, g.order, j, np.array([-1.0, 1.0])) for j in range(g.order + 1)]
@@ -66,9 +68,11 @@ def _derivative(collocation: Collocation, z: Array, m: int, j: int, xi: Array) -
     return np.asarray(z @ r.coefficients[m] @ derivative_matrix(r.size, j).T @ chebyshev_values(xi, r.size).T)
 
 
-def _perturbation_growth(trajectory: ODETrajectory, collocation: Collocation, shares: Array) -> float:
+def _perturbation_growth(
+    first: ODEWindow, collocation: Collocation, magnitudes: Array, shares: Array
+) -> float:
     """Return the growth of a perturbation from the first to the last fraction of the first window."""
-    r, equations, first = collocation.radau, collocation.equations, trajectory.windows[0].window
+    r, equations = collocation.radau, collocation.equations
     length, z = np.diff(shares), []
     for g, window_z in zip(equations.groups, first.z, strict=True):
         sub_z = np.empty((len(length), len(window_z), g.order + r.s))
@@ -89,7 +93,7 @@ def _perturbation_growth(trajectory: ODETrajectory, collocation: Collocation, sh
     powers = np.concatenate(
         [np.tile(np.arange(1.0 - g.order, 1.0), len(g.unknowns)) for g in equations.groups]
     )
-    sizes = np.concatenate([np.repeat(trajectory.magnitudes[g.columns], g.order) for g in equations.groups])
+    sizes = np.concatenate([np.repeat(magnitudes[g.columns], g.order) for g in equations.groups])
     t = abs(2.0 * first.half) * shares[[0, -1]]
     before, after = (b**powers / sizes for b in t)
     return float(np.abs(after[:, None] * P / before).max())

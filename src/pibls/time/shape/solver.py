@@ -19,6 +19,7 @@ from pibls.assembly.evolutions.semidiscrete import SystemAtTimes
 from pibls.basis.polynomials.space_time import SpaceTimeBasis
 from pibls.linalg.shifted import DensePencil, ShiftedFactorization
 from pibls.spaces import SingleDomainSpace
+from pibls.time.interval import TimeInterval
 from pibls.time.newton_convergence import (
     NewtonConvergence,
     extrapolate,
@@ -29,8 +30,7 @@ from pibls.time.radau_stages import RadauStages
 from pibls.time.shape.operator import GalerkinOperator, GalerkinSpace
 from pibls.time.step_control import newton_tolerance
 from pibls.time.thresholds import GALERKIN, TIME_STEPPING
-from pibls.time.time_stepping import TimeInterval, WindowFailedError
-from pibls.time.trajectory import Window
+from pibls.time.trajectory import Window, WindowFailedError
 
 Squaring = Callable[[Array], Array]
 """Map of rows at points to as many rows as there are functions."""
@@ -42,6 +42,8 @@ class GalerkinState:
 
     space: GalerkinSpace
     rates: Array
+    is_initial: bool = False
+    """Whether it is given by the initial conditions."""
 
 
 @dataclass
@@ -80,9 +82,7 @@ class GalerkinSolver:
             space.basis, st.count + 1, np.array([0.5 * (t + stop)]), np.array([0.5 * abs(stop - t)])
         )
         w = np.concatenate([(space.transform @ part).ravel() for part in series[0]])
-        return Window(
-            SingleDomainSpace.shared(basis, self.operator.context.compiled.unknowns), w, t, stop, math.nan
-        )
+        return Window(SingleDomainSpace.shared(basis, self.operator.context.compiled.unknowns), w, t, stop)
 
     def series(self, state: GalerkinState, U: Array) -> Array:
         """Return the Legendre coefficients in time of each coefficient in space, (1, unknowns, n, s + 1)."""

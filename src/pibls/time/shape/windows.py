@@ -1,11 +1,10 @@
-"""Time stepping with a Galerkin method in space, on a domain of any shape.
+"""Time windows with a Galerkin method in space, on a domain of any shape.
 
 The coefficients c(t₀) → c(t₁) → … advance by windows. Each window is a Radau collocation in time
 (`time.radau_stages`) of the equations tested with the basis functions
 (`assembly.evolutions.galerkin_projection`). A linear problem with constant coefficients keeps its matrix
-factors from window to window. A window is accepted if the contributions of the highest degrees in space and
-time are small and if equations and conditions hold between the collocation points. If initial and boundary
-data are incompatible, no error estimate is given before the first resolved window.
+factors from window to window. The contributions of the highest degrees in space and time, and the residuals
+of equations and conditions between the collocation points, tell whether a window is accepted.
 """
 
 from __future__ import annotations
@@ -15,31 +14,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
 from pibls.assembly.evolutions.semidiscrete import Term
 from pibls.runtime.caching import cached_property
 from pibls.time.box.error_indicators import CHECK_FRACTIONS, LAST_WEIGHTS, values_between
-from pibls.time.box.initial_state import initial_values_at
-from pibls.time.context import EvolutionContext
+from pibls.time.companion import CompanionSolution, integrate_companion, staggered_windows
+from pibls.time.data_monitor import DataMonitor
+from pibls.time.initial_values import initial_values_at, magnitude_floor
+from pibls.time.interval import TimeInterval
+from pibls.time.protocol import LayerRule
 from pibls.time.radau_stages import radau_stages
 from pibls.time.shape.operator import GalerkinOperator, GalerkinSpace
 from pibls.time.shape.solver import GalerkinSolver, GalerkinState
-from pibls.time.step_control import (
-    ToleranceRelaxation,
-    WindowAttempt,
-    WindowErrors,
-    growth_factor,
-    reduction_factor,
-)
+from pibls.time.step_control import StepRule, WindowErrors
 from pibls.time.thresholds import COLLOCATION, GALERKIN, TIME_STEPPING
-from pibls.time.time_stepping import AdaptiveTimeStepper, WindowFailedError, staggered_windows
-from pibls.time.trajectory import Tolerances, Trajectory, Window
-
-COLUMN_LIMIT = "more basis functions are needed than the limit allows"
+from pibls.time.trajectory import ProgressCheck, Tolerances, Trajectory, Window
 
 
 @dataclass(frozen=True)
-class _SolvedWindow:
+class SolvedShapeWindow:
     """A solved window before it is accepted or rejected."""
 
     state: GalerkinState
@@ -50,55 +44,57 @@ class _SolvedWindow:
     magnitudes: Array
     errors: WindowErrors
 
+    @property
+    def functions(self) -> int:
+        return self.state.space.functions
+
 
 @dataclass
-class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
-    """Time stepper with a Galerkin method in space; the resolution is a polynomial degree."""
+class GalerkinWindows:
+    """Spatial operator of a Galerkin method; the resolution is a polynomial degree."""
 
     tolerances: Tolerances
     operator: GalerkinOperator
     stage_count: int
-    column_limit_reached: bool = False
+    check: ProgressCheck = lambda t, windows, cells: None
+    expected_magnitudes: Array | None = None
+    """max abs(u) of each unknown if it is known beforehand."""
+    limit_reached: bool = False
     """Whether more functions were needed than `GALERKIN.max_columns` allows."""
-    primary: GalerkinStepper | None = None
-    """The stepper of the first solution, if this one computes the companion."""
+    magnitudes: Array = field(default_factory=lambda: np.empty(0))
     degrees: list[int] = field(default_factory=list)
-    """The degree of each window."""
+    """The degree of each accepted window."""
+    min_length = 0.0
+    is_refinable = True
     _spaces: dict[int, GalerkinSpace] = field(default_factory=dict)
 
-    @cached_property
-    def _solver(self) -> GalerkinSolver:
-        return GalerkinSolver(self.operator, radau_stages(self.stage_count), self.tolerances.spectral_tail)
-
     @property
-    def context(self) -> EvolutionContext:
-        return self.operator.context
+    def evolution(self) -> Evolution:
+        return self.operator.evolution
+
+    @cached_property
+    def time_interval(self) -> TimeInterval:
+        return TimeInterval.of(self.evolution, self.operator.context.compiled)
+
+    @cached_property
+    def data_monitor(self) -> DataMonitor:
+        return DataMonitor.sample(self.operator.context)
+
+    @cached_property
+    def step_rule(self) -> StepRule:
+        return StepRule(self.stage_count + 1.0, keeps_factors=True)
+
+    @cached_property
+    def layer_rule(self) -> LayerRule:
+        return LayerRule(GALERKIN.layer_first_length, COLLOCATION.max_layer_fraction[False], is_graded=False)
 
     @property
     def newton_steps(self) -> int:
         return self._solver.newton_steps
 
-    def _cell_count(self, state: GalerkinState) -> int:
-        return 1
-
-    def _companion_windows(self, trajectory: Trajectory) -> Iterator[tuple[float, float, int]]:
-        """Yield staggered windows with a higher degree."""
-        assert self.primary is not None
-        self._magnitudes = self.primary._magnitudes
-        more = GALERKIN.companion_degree_ratio[self.operator.context.compiled.dimension]
-        chosen = staggered_windows(
-            trajectory, self.primary.degrees, self.time_interval.switch_times, lambda degree: degree
-        )
-        for t, stop, degree in chosen:
-            yield t, stop, int(more * degree) + 2
-
-    def _prescribed_window(
-        self, state: GalerkinState | None, t: float, stop: float, chosen: int
-    ) -> tuple[Window, GalerkinState]:
-        space = self._space(chosen)
-        state = self._at_start(space) if state is None else self._change_degree(state, space)
-        U, after = self._solver.solve(state, t, stop, self._magnitudes)
-        return self._solver.window(state, U, t, stop), GalerkinState(space, after)
+    @cached_property
+    def _solver(self) -> GalerkinSolver:
+        return GalerkinSolver(self.operator, radau_stages(self.stage_count), self.tolerances.spectral_tail)
 
     # -- spaces --
 
@@ -123,10 +119,11 @@ class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
             degree += 1
         return degree
 
-    def _begin(self) -> tuple[GalerkinState, float]:
-        self._magnitudes = np.zeros(self.operator.context.compiled.unknowns)
+    def initial_state(self) -> tuple[GalerkinState, float]:
+        self.magnitudes = np.zeros(self.operator.context.compiled.unknowns)
         state = self._resolved_initial_state()
-        self._magnitudes = self._magnitude_floor(np.abs(state.rates[0, 0] @ state.space.values.T).max(axis=1))
+        initial_magnitudes = np.abs(state.rates[0, 0] @ state.space.values.T).max(axis=1)
+        self.magnitudes = magnitude_floor(initial_magnitudes, self.expected_magnitudes)
         return state, TIME_STEPPING.first_length * self.time_interval.duration
 
     def _resolved_initial_state(self) -> GalerkinState:
@@ -135,7 +132,7 @@ class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
         wanted = max(GALERKIN.initial_tail_fraction * self.tolerances.spectral_tail, 1e-13)
         before: tuple[int, float] | None = None
         while True:
-            self.check(self.evolution.start, -1, 1)
+            self.check(self.evolution.start, 0, 1)
             state = self._at_start(self._space(degree))
             if self._is_incompatible(state):
                 return self._at_start(self._space(self._layer_degree(degree)))
@@ -155,7 +152,7 @@ class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
         e = self.evolution
         X = np.column_stack([space.points, np.full(len(space.points), e.start)])
         values = initial_values_at(self.operator.context.compiled, e, X)
-        return GalerkinState(space, space.coefficients(values)[:, None])
+        return GalerkinState(space, space.coefficients(values)[:, None], is_initial=True)
 
     def _change_degree(self, state: GalerkinState, space: GalerkinSpace) -> GalerkinState:
         """Return the state projected to a space of another degree."""
@@ -168,6 +165,19 @@ class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
         size = np.abs(state.rates[:, 0] @ state.space.values.T).max(axis=2)
         size = np.where(size > 0, size, 1.0)
         return np.asarray(size.T)  # (unknowns, rates)
+
+    def _at_degree(self, state: GalerkinState, degree: int) -> GalerkinState:
+        """Return the state at another degree, the initial state from the initial data."""
+        space = self._space(degree)
+        if space is not state.space and state.is_initial:
+            return self._at_start(space)
+        return self._change_degree(state, space)
+
+    def is_incompatible(self, state: GalerkinState, t: float) -> bool:
+        return state.is_initial and self._is_incompatible(state)
+
+    def layer_state(self, state: GalerkinState) -> GalerkinState:
+        return self._at_degree(state, self._layer_degree(state.space.degree))
 
     def _is_incompatible(self, state: GalerkinState) -> bool:
         """Whether the initial data violate the boundary conditions.
@@ -207,115 +217,39 @@ class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
 
     # -- one window --
 
-    def _next_window(
-        self, state: GalerkinState, t: float, h: float
-    ) -> tuple[Window, GalerkinState, float] | str:
-        attempt = WindowAttempt(
-            state,
-            t,
-            h,
-            is_start=not self._done,
-            since=abs(t - self.evolution.start),
-            in_layer=t in self.layers.values(),
-            relaxation=ToleranceRelaxation(self.tolerances),
-        )
-        if attempt.is_start and self._is_incompatible(state):
-            attempt.enter_layer(self._first_layer_length)
-        return self._search_window(attempt)
+    def cell_count(self, state: GalerkinState) -> int:
+        return 1
 
-    @property
-    def _first_layer_length(self) -> float:
-        """Length of the first window of a layer."""
-        return GALERKIN.layer_first_length * self.time_interval.duration
-
-    def _accepted_window(
-        self, attempt: WindowAttempt[GalerkinState], stop: float
-    ) -> tuple[Window, GalerkinState, float] | str | None:
-        solved = self._solved_window(attempt, stop)
-        if solved is None:
-            return None
-        allowed, errors = attempt.relaxation.relaxed, solved.errors
-        if errors.are_within(allowed):
-            return self._accept(solved, errors.time_tail / attempt.relaxation.factor)
-        if attempt.may_be_layer(errors.time_tail):
-            # The initial values are compatible but their time derivative is not: u_t = Δu + 1 from 0.
-            attempt.enter_layer(self._first_layer_length)
-            attempt.start = self._at_start(self._space(self._layer_degree(solved.state.space.degree)))
-            return None
-        if attempt.in_layer and errors.space_tail > allowed.spectral_tail:
-            return self._accept_in_layer(attempt, solved)
-        return self._adapt(attempt, solved, allowed)
-
-    def _solved_window(self, attempt: WindowAttempt[GalerkinState], stop: float) -> _SolvedWindow | None:
-        """Return the solved window; None, with a shorter attempt, if it fails or misses data in it."""
-        state, t = attempt.start, attempt.t
-        try:
-            U, after = self._solver.solve(state, t, stop, self._magnitudes)
-        except WindowFailedError:
-            attempt.h *= 0.4
-            return None
+    def solve(self, state: GalerkinState, t: float, stop: float) -> SolvedShapeWindow:
+        U, after = self._solver.solve(state, t, stop, self.magnitudes)
         time_tail, space_tail, magnitudes = self._spectral_tails(state, U)
         errors = WindowErrors(time_tail, space_tail, self._residual(state, U, t, stop))
-        if not errors.are_finite:
-            attempt.h *= 0.3
-            return None
-        allowed = attempt.relaxation.relaxed
+        return SolvedShapeWindow(state, U, after, t, stop, magnitudes, errors)
+
+    def data_residual(self, solved: SolvedShapeWindow) -> float:
+        t, stop = solved.t, solved.stop
         at = self.data_monitor.worst_fraction(t, stop, self._solver.stages.nodes)
-        data_residual = self._residual(state, U, t, stop, at) if len(at) else 0.0
-        if data_residual > allowed.residual and errors.residual <= allowed.residual:
-            attempt.h *= reduction_factor(allowed, time_tail, data_residual, self.stage_count)
-            attempt.number -= 1  # only later data are unresolved: this does not count as an attempt
-            return None
-        return _SolvedWindow(state, U, after, t, stop, magnitudes, errors)
+        return self._residual(solved.state, solved.U, t, stop, at) if len(at) else 0.0
 
-    def _accept_in_layer(
-        self, attempt: WindowAttempt[GalerkinState], solved: _SolvedWindow
-    ) -> tuple[Window, GalerkinState, float] | str:
-        """Accept an unresolved window in a layer, unless the layer is too long."""
-        if attempt.since > COLLOCATION.max_layer_fraction[0] * self.time_interval.duration:
-            return "the initial data are not resolved"
-        window, following, _ = self._accept(solved, solved.errors.time_tail)
-        self.layers[self.evolution.start] = solved.stop
-        return window, following, attempt.since + attempt.h
-
-    def _adapt(
-        self, attempt: WindowAttempt[GalerkinState], solved: _SolvedWindow, allowed: Tolerances
-    ) -> str | None:
-        """Relax the tolerances, raise the degree or shorten the window; return why none is possible."""
-        errors, degree, relaxation = solved.errors, solved.state.space.degree, attempt.relaxation
-        excess = errors.excess(allowed)
-        is_futile = relaxation.is_futile(excess, degree)
-        if relaxation.accept_rounding(excess, attempt.h, degree, min_remaining_ratio=0.5):
-            return None
-        relaxation.previous = (excess, attempt.h, degree)
-        if errors.are_spatial(allowed, is_futile):
-            next_degree = self._next_degree(degree)
-            if next_degree is not None:
-                space = self._space(next_degree)
-                attempt.start = (
-                    self._at_start(space) if attempt.is_start else self._change_degree(attempt.start, space)
-                )
-                return None
-            if errors.time_tail <= allowed.spectral_tail:
-                return self._relax_at_column_limit(relaxation, errors)
-        attempt.h *= reduction_factor(allowed, errors.time_tail, errors.residual, self.stage_count)
+    def refine(self, solved: SolvedShapeWindow, allowed: Tolerances) -> GalerkinState | None:
+        degree = self._next_degree(solved.state.space.degree)
+        if degree is not None:
+            return self._at_degree(solved.state, degree)
+        self.limit_reached = self.limit_reached or solved.errors.time_tail <= allowed.spectral_tail
         return None
 
-    def _relax_at_column_limit(self, relaxation: ToleranceRelaxation, errors: WindowErrors) -> str | None:
-        """Accept the best solution within the limit of columns; the companion solution measures its error."""
-        self.column_limit_reached = True
-        relaxation.factor = 1.01 * max(
-            errors.space_tail / self.tolerances.spectral_tail, errors.residual / self.tolerances.residual
-        )
-        return COLUMN_LIMIT if relaxation.factor > TIME_STEPPING.max_relaxation else None
+    def grade(self, solved: SolvedShapeWindow) -> None:
+        return None
 
-    def _accept(self, solved: _SolvedWindow, time_tail: float) -> tuple[Window, GalerkinState, float]:
-        self._magnitudes = np.maximum(self._magnitudes, solved.magnitudes)
-        space, t, stop = solved.state.space, solved.t, solved.stop
-        window = self._solver.window(solved.state, solved.U, t, stop)
+    def predicted_tail(self, solved: SolvedShapeWindow, allowed: Tolerances) -> float:
+        return solved.errors.time_tail
+
+    def accept(self, solved: SolvedShapeWindow, relaxation: float) -> tuple[Window, GalerkinState, None]:
+        self.magnitudes = np.maximum(self.magnitudes, solved.magnitudes)
+        space = solved.state.space
+        window = self._solver.window(solved.state, solved.U, solved.t, solved.stop)
         self.degrees.append(space.degree)
-        h = abs(stop - t) * growth_factor(self.tolerances.spectral_tail, time_tail, self.stage_count)
-        return window, GalerkinState(space, solved.after), h
+        return window, GalerkinState(space, solved.after), None
 
     # -- error indicators --
 
@@ -329,7 +263,7 @@ class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
         """Return the spectral tails in time and in space, and max abs(u) of each unknown."""
         space = state.space
         magnitudes = np.abs(space.check_values @ U[0]).max(axis=(1, 2))
-        both = np.maximum(self._magnitudes, magnitudes)
+        both = np.maximum(self.magnitudes, magnitudes)
         scale = np.maximum(both, 1e-9 * float(both.max()))
         scale = np.where(scale > 0, scale, 1.0)
         last_terms = np.abs(
@@ -345,7 +279,7 @@ class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
         seen = values_between(
             self._solver.stages, U, state.rates, check_system.time_order, h, self.evolution.orders, at
         )
-        magnitudes = np.maximum(self._magnitudes, np.abs(state.space.check_values @ U[0]).max(axis=(1, 2)))
+        magnitudes = np.maximum(self.magnitudes, np.abs(state.space.check_values @ U[0]).max(axis=(1, 2)))
         half = 0.5 * (self.operator.box[:, 1] - self.operator.box[:, 0])
 
         def natural(term: Term) -> Array:
@@ -361,3 +295,31 @@ class GalerkinStepper(AdaptiveTimeStepper[GalerkinState, int]):
             if most > 0:
                 out = max(out, float(np.sqrt(np.mean(r**2))) / most)
         return out
+
+    # -- companion solution --
+
+    def companion(self, trajectory: Trajectory, check: ProgressCheck) -> CompanionSolution | None:
+        """Integrate on staggered windows with a higher degree."""
+        second = GalerkinWindows(
+            self.tolerances, self.operator, self.stage_count + 1, magnitudes=self.magnitudes
+        )
+        return integrate_companion(
+            trajectory, self.time_interval, self._companion_windows(trajectory), second.prescribed, check
+        )
+
+    def _companion_windows(self, trajectory: Trajectory) -> Iterator[tuple[float, float, int]]:
+        more = GALERKIN.companion_degree_ratio[self.operator.context.compiled.dimension]
+        chosen = staggered_windows(
+            trajectory, self.degrees, self.time_interval.switch_times, lambda degree: degree
+        )
+        for t, stop, degree in chosen:
+            yield t, stop, int(more * degree) + 2
+
+    def prescribed(
+        self, state: GalerkinState | None, t: float, stop: float, degree: int
+    ) -> tuple[Window, GalerkinState]:
+        """Return one window at a degree and the state at its end, from the initial data if no state."""
+        space = self._space(degree)
+        state = self._at_start(space) if state is None else self._change_degree(state, space)
+        U, after = self._solver.solve(state, t, stop, self.magnitudes)
+        return self._solver.window(state, U, t, stop), GalerkinState(space, after)
