@@ -13,6 +13,7 @@ which regularizes the first steps and does not affect the last ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,15 +22,16 @@ from pibls.linalg import ScaledSolver
 from pibls.linalg.matrix import Matrix, as_matrix
 from pibls.linalg.protocol import Factorization
 from pibls.linalg.ridge_qr import RidgeQR
+from pibls.nonlinear.continuation import follow
 from pibls.nonlinear.homotopy import Homotopy
+from pibls.nonlinear.newton import StepSizes, iterate
 from pibls.nonlinear.protocol import Equations, Outcome, check_nonnegative, cost_of, starting_values
 from pibls.runtime.deadline import check_deadline
 from pibls.status import Status
 
-_MAX_HALVINGS = 12
+_MIN_DAMPING = 2.0**-11
 _COARSE_TOLERANCE = 1e-6  # a larger tolerance can be met while pivots are still truncated
 _MAX_STAGE_RESIDUAL = 0.05  # relative residual up to which a stage of the continuation counts as solved
-_MAX_FAILURES = 4  # halvings of the continuation step
 _CONTRACTION = 0.2  # reduction of the residual up to which the Jacobian is reused
 _TIGHTEN = 1e-3  # factor of the truncation if it limits the residual
 _SLOW = 0.5  # close to the solution, a step that does not halve the residual is slow
@@ -98,18 +100,17 @@ class GaussNewton:
         """Solve by continuation from the system linearized about v to the system itself."""
         J, b = system.linearize(v)
         coarse = replace(self, tolerance=1e-2, max_steps=10)
-        share, step, failures = 0.0, 1.0 / max(self.continuation, 1), 0
-        w = None
-        while share < 1.0 and failures < _MAX_FAILURES:
-            aim = min(share + step, 1.0)
-            stage: Equations = system if aim == 1.0 else Homotopy(system, J, b, aim)
-            outcome = (self if aim == 1.0 else coarse).descend(stage, v, w=w)
-            if aim < 1.0 and outcome.relative > _MAX_STAGE_RESIDUAL:
-                step, failures = 0.5 * step, failures + 1
-                continue
-            share, w = aim, outcome.w
-            v = system.values(w)
-        return self.descend(system, v, w=w) if share < 1.0 or w is None else outcome
+
+        def stage(share: float, before: _Stage) -> _Stage | None:
+            if share == 1.0:
+                return _Stage(v, None, self.descend(system, before.v, w=before.w))
+            found = coarse.descend(Homotopy(system, J, b, share), before.v, w=before.w)
+            if found.relative > _MAX_STAGE_RESIDUAL:
+                return None
+            return _Stage(system.values(found.w), found.w)
+
+        _, last = follow(stage, _Stage(v, None), 1.0 / max(self.continuation, 1))
+        return self.descend(system, last.v, w=last.w) if last.outcome is None else last.outcome
 
     def linear_solve(self, system: Equations) -> Outcome:
         """Solve a linear system, with one step of iterative refinement, which halves the rounding error."""
@@ -128,12 +129,9 @@ class GaussNewton:
         """
         iteration = _Iteration.start(self, system, v, relative, w)
         status = Status.STEP_LIMIT
-        while iteration.steps < self.max_steps:
-            check_deadline(__name__)
-            if iteration.advance():
-                is_far = iteration.relative > _MAX_SOLVED_RESIDUAL
-                status = Status.STALLED if is_far else Status.SOLVED
-                break
+        if iterate(iteration, self.max_steps):
+            is_far = iteration.relative > _MAX_SOLVED_RESIDUAL
+            status = Status.STALLED if is_far else Status.SOLVED
         factors = iteration.factors
         rank = None if factors is None else factors.rank
         return Outcome(
@@ -141,9 +139,25 @@ class GaussNewton:
         )
 
 
+class _Stage(NamedTuple):
+    """A solution of the homotopy: its values and coefficients, and the outcome for the system itself."""
+
+    v: Array
+    w: Array | None
+    outcome: Outcome | None = None
+
+
+class _Trial(NamedTuple):
+    """Coefficients, their residual and its scaled norm."""
+
+    w: Array
+    r: Array
+    loss: float
+
+
 @dataclass
 class _Iteration:
-    """State of `GaussNewton.descend`."""
+    """State of `GaussNewton.descend`, a `NewtonIteration`."""
 
     method: GaussNewton
     system: Equations
@@ -169,7 +183,12 @@ class _Iteration:
     slow: int = 0
     stuck: int = 0
     """Numbers of successive steps that are slow or stuck."""
-    last_change: float = 0.0
+    sizes: StepSizes = field(default_factory=StepSizes)
+    """Changes of v."""
+    is_new: bool = True
+    """Whether the factors are those of the Jacobian at v."""
+    predicted: float = np.inf
+    """The norm of the linearized residual after a full step."""
 
     @classmethod
     def start(
@@ -193,23 +212,28 @@ class _Iteration:
         """Whether the factors omit more than the smallest pivots."""
         return not self.cut <= self.method.linear.cond
 
-    def advance(self) -> bool:
-        """Take one step; return whether the iteration ends."""
+    @property
+    def min_damping(self) -> float:
+        return _MIN_DAMPING if np.isfinite(self.loss) else 1.0
+
+    def direction(self) -> Array:
+        """Return the minimum of the linearized residual."""
         needed = max(self.method.linear.cond, self.limit * min(self.relative, 1.0))
-        is_new = self.factors is None or needed < self.cut
-        if self.factors is None or is_new:
+        self.is_new = self.factors is None or needed < self.cut
+        if self.factors is None or self.is_new:
             factors, b = self._factored(needed)
         else:
             factors, b = self.factors, self.J @ self.w - self.r
         target = factors.apply(b)
-        moved, r, loss = _backtrack(self.system, self.w, target, self.rows, self.loss)
-        predicted = _norm(self.J @ target - b, self.rows)
-        if loss < 2.0 * predicted:
-            # The residual is due to the truncation, not to the linearization.
-            self.limit *= _TIGHTEN
-        if loss < self.loss:
-            return self._accept(moved, r, loss, predicted)
-        return self._reject(is_new)
+        self.predicted = _norm(self.J @ target - b, self.rows)
+        return target
+
+    def trial(self, target: Array, damping: float) -> _Trial | None:
+        """Return the point that far on the way to the target, if its residual is smaller."""
+        w = target if damping == 1.0 else self.w + damping * (target - self.w)
+        r = self.system.residual(w)
+        loss = _norm(r, self.rows) if np.isfinite(r).all() else np.inf
+        return _Trial(w, r, loss) if loss < self.loss else None
 
     def _factored(self, cut: float) -> tuple[Factorization, Array]:
         """Return the factors of the Jacobian at v and its right-hand side."""
@@ -220,9 +244,10 @@ class _Iteration:
         self.factors = self.method.linear.factor_scaled(self.J, self.rows, cut)
         return self.factors, self.b
 
-    def _reject(self, is_new: bool) -> bool:
+    def reject(self) -> bool:
         """Stay at w; the iteration ends if a new Jacobian without truncation gives no descent."""
-        if not is_new:
+        self._tighten(self.loss)
+        if not self.is_new:
             self.factors = None  # a Jacobian of another point gives no descent
             return False
         if not self.is_truncated or self.stuck:
@@ -230,53 +255,43 @@ class _Iteration:
         self.limit, self.stuck = 0.0, self.stuck + 1
         return False
 
-    def _accept(self, w: Array, r: Array, loss: float, predicted: float) -> bool:
-        """Move to w; return whether the iteration has converged or makes no progress."""
-        method = self.method
+    def _tighten(self, loss: float) -> None:
+        """Truncate less if the residual is due to the truncation and not to the linearization."""
+        if loss < 2.0 * self.predicted:
+            self.limit *= _TIGHTEN
+
+    def accept(self, trial: _Trial, damping: float) -> bool:
+        """Move to a trial; return whether the iteration has converged or makes no progress."""
+        method, loss = self.method, trial.loss
+        self._tighten(loss)
         # Without truncation during the iteration, full factors do not mean that the solution is close.
         close = method.to_the_last or loss < _MAX_STAGE_RESIDUAL * self.initial_loss
         self.slow = self.slow + 1 if close and not self.is_truncated and loss > _SLOW * self.loss else 0
         self.stuck = self.stuck + 1 if loss > _STUCK * self.loss else 0
         if loss > _CONTRACTION * self.loss:
             self.factors = None  # J has changed too much to be reused
-        v = self.system.values(w)
-        change = float(np.abs(v - self.v).max(initial=0.0))
-        self.w, self.r, self.loss, self.v = w, r, loss, v
+        v = self.system.values(trial.w)
+        self.sizes.record(float(np.abs(v - self.v).max(initial=0.0)))
+        self.w, self.r, self.loss, self.v = trial.w, trial.r, loss, v
         self.relative = loss / self.initial_loss
         return (
-            self._has_settled(change)
-            or self._is_limited_by_basis(predicted)
+            self._has_settled()
+            or self._is_limited_by_basis()
             or self.slow >= (1 if self.relative < _ROUNDING_RESIDUAL else 2)
             or self.stuck >= 6
         )
 
-    def _has_settled(self, change: float) -> bool:
-        """Whether the remaining change of v, extrapolated from the last two, is within the tolerance."""
-        left = change * min(change / self.last_change, 1.0) if self.last_change > 0 else change
-        self.last_change = change
+    def _has_settled(self) -> bool:
+        """Whether the remaining change of v is within the tolerance."""
         size, tolerance = float(np.abs(self.v).max(initial=0.0)), self.method.tolerance
-        return left <= tolerance * size and (not self.is_truncated or tolerance > _COARSE_TOLERANCE)
+        is_final = not self.is_truncated or tolerance > _COARSE_TOLERANCE
+        return self.sizes.remaining <= tolerance * size and is_final
 
-    def _is_limited_by_basis(self, predicted: float) -> bool:
+    def _is_limited_by_basis(self) -> bool:
         """Whether the residual stays as large as predicted: the basis cannot represent the solution."""
         near = not self.method.to_the_last and not self.is_truncated and self.relative < _MAX_STAGE_RESIDUAL
-        return near and self.loss < _AS_PREDICTED * predicted
+        return near and self.loss < _AS_PREDICTED * self.predicted
 
 
 def _norm(r: Array, rows: Array) -> float:
     return float(np.linalg.norm(r / rows))
-
-
-def _backtrack(
-    system: Equations, w: Array, target: Array, rows: Array, loss: float
-) -> tuple[Array, Array, float]:
-    """Return the first of the steps 1, ½, ¼, … towards ``target`` that reduces the residual."""
-    step = 1.0
-    for _ in range(_MAX_HALVINGS if np.isfinite(loss) else 1):
-        moved = target if step == 1.0 else w + step * (target - w)
-        r = system.residual(moved)
-        new = _norm(r, rows) if np.isfinite(r).all() else np.inf
-        if new < loss:
-            return moved, r, new
-        step *= 0.5
-    return w, system.residual(w), loss

@@ -6,12 +6,15 @@ of the first, whose rounding errors on strongly graded axes are larger than the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.assembly.tensor_products.product_system import ProductOperator, ProductSystem
+from pibls.nonlinear.newton import StepSizes, iterate
 from pibls.nonlinear.tensor_solver import TensorSolver
 from pibls.runtime.deadline import check_deadline
 
@@ -21,6 +24,7 @@ _MAX_LAST_STEP = 1e-7  # relative size of the last step of a converged iteration
 _LINEAR_RTOL, _COARSE_RTOL = 1e-9, 1e-3  # of the linear solver: for a linear problem; far from a solution
 _MAX_CONDITION_RESIDUAL = 1e-4  # relative to the condition applied to a function of the size of the solution
 _MIN_DAMPING = 1.0 / 64.0
+_ROUNDING_STEP = (1e-5, 0.3)  # below this relative step, one that is not shorter by this ratio is rounding
 _ZERO_UNKNOWN = 1e-8  # relative to the largest unknown: a smaller unknown may be zero
 
 
@@ -42,54 +46,108 @@ class TensorSolution:
 
 def solve_tensor_system(rows: ProductSystem, U: Array) -> TensorSolution | None:
     """Solve from the initial guess U; return None if it fails or if the solution may be undetermined."""
-    solver = TensorSolver(rows)
-    linear = rows.box_problem.is_linear
-    moves: list[float] = []
-    moved: list[Array] = []
-    r, L = rows.residual(U)
-    for step in range(_MAX_LINEAR_STEPS if linear else _MAX_NEWTON_STEPS):
+    iteration = _Iteration(rows, TensorSolver(rows), U, *rows.residual(U))
+    iterate(iteration, _MAX_LINEAR_STEPS if iteration.is_linear else _MAX_NEWTON_STEPS)
+    if iteration.has_failed:
+        return None
+    holds = bool(iteration.sizes.last < _MAX_LAST_STEP) and _are_met(rows, iteration.U, iteration.r)
+    shortest = min(iteration.moved[-2:], key=lambda m: float(m.max()))
+    solver = iteration.solver
+    return TensorSolution(iteration.U, shortest, iteration.steps, solver.solves, solver.eliminations, holds)
+
+
+class _Trial(NamedTuple):
+    """Coefficients, their residual and the operator linearized about them."""
+
+    U: Array
+    r: list[Array]
+    L: ProductOperator
+
+
+@dataclass
+class _Iteration:
+    """State of `solve_tensor_system`, a `NewtonIteration`."""
+
+    rows: ProductSystem
+    solver: TensorSolver
+    U: Array
+    r: list[Array]
+    L: ProductOperator
+    moved: list[Array] = field(default_factory=list)
+    """max|δu| of each unknown in each step."""
+    sizes: StepSizes = field(default_factory=StepSizes)
+    """Lengths of the steps relative to the solution."""
+    has_failed: bool = False
+    preconditioned_norm: float = math.inf
+    """Norm of the residual times the inverse of the preconditioner, at U."""
+
+    @property
+    def is_linear(self) -> bool:
+        return self.rows.box_problem.is_linear
+
+    @property
+    def steps(self) -> int:
+        return self.sizes.count
+
+    @property
+    def min_damping(self) -> float:
+        return 1.0 if self.is_linear else _MIN_DAMPING
+
+    def direction(self) -> Array | None:
+        D = self.solver.solve(self.L, self.r, self._linear_rtol)
+        move = np.array(np.inf) if D is None else self.rows.max_magnitudes(D)
+        self.has_failed = not np.isfinite(move).all()
+        if self.has_failed:
+            return None
+        if not self.is_linear:
+            self.preconditioned_norm = self._norm(self.r)
+        self.moved.append(move)
+        return D
+
+    @property
+    def _linear_rtol(self) -> float:
+        """The tolerance of the linear solver, which decreases with the steps."""
+        if self.is_linear:
+            return _LINEAR_RTOL
+        last = self.sizes.last if self.steps else 1.0
+        return max(min(_COARSE_RTOL, 0.1 * last), 1e-8)
+
+    def _norm(self, r: list[Array]) -> float:
+        preconditioner = self.solver.preconditioner
+        assert preconditioner is not None
+        return float(np.linalg.norm(preconditioner.solve(r)))
+
+    def trial(self, D: Array, damping: float) -> _Trial | None:
+        """Return U - damping·D if the next step would be shorter from there; U - D for a linear problem."""
+        if self.is_linear:
+            U = self.U - D
+            return _Trial(U, self.rows.residual(U)[0], self.L)
         check_deadline(__name__)
-        D = solver.solve(L, r, _linear_rtol(linear, moves))
-        if D is None:
+        U = self.U - damping * D
+        with np.errstate(all="ignore"):
+            r, L = self.rows.residual(U)
+        self.solver.solves += 1
+        if not all(np.isfinite(part).all() for part in r):
             return None
-        move = rows.max_magnitudes(D)
-        if not np.isfinite(move).all():
-            return None
-        size = rows.max_magnitudes(U)
-        found = _full_step(rows, U, D, L) if linear else _damped(solver, U, D, r)
-        if found is None:
-            return None
-        U, r, L, damping = found
-        size = np.maximum(size, rows.max_magnitudes(U))
-        moved.append(move)
+        after = self._norm(r)
+        # At the end, the residual consists of rounding errors only.
+        is_rounding = after <= 1e-12 * float(np.linalg.norm(U))
+        shorter = after <= (1.0 - 0.25 * damping) * self.preconditioned_norm
+        return _Trial(U, r, L) if shorter or is_rounding else None
+
+    def accept(self, trial: _Trial, damping: float) -> bool:
+        """Move to a trial; return whether the steps are at rounding."""
+        size = np.maximum(self.rows.max_magnitudes(self.U), self.rows.max_magnitudes(trial.U))
+        self.U, self.r, self.L = trial
         # An unknown that is zero is compared with the rounding errors of the others.
-        moves.append(float((move / np.maximum(size, max(_ZERO_UNKNOWN * float(size.max()), 1e-300))).max()))
-        if moves[-1] <= _MIN_STEP or (step > 0 and damping == 1.0 and _is_at_rounding(*moves[-2:])):
-            break
-    holds = bool(moves[-1] < _MAX_LAST_STEP) and _are_met(rows, U, r)
-    shortest = min(moved[-2:], key=lambda m: float(m.max()))
-    return TensorSolution(U, shortest, len(moves), solver.solves, solver.eliminations, holds)
+        scale = np.maximum(size, max(_ZERO_UNKNOWN * float(size.max()), 1e-300))
+        self.sizes.record(float((self.moved[-1] / scale).max()))
+        stagnates = damping == 1.0 and self.sizes.stagnate(*_ROUNDING_STEP)
+        return self.sizes.last <= _MIN_STEP or stagnates
 
-
-def _linear_rtol(linear: bool, moves: list[float]) -> float:
-    """Return the tolerance of the linear solver for the next step, after steps of these relative lengths."""
-    if linear:
-        return _LINEAR_RTOL
-    last = moves[-1] if moves else 1.0
-    return max(min(_COARSE_RTOL, 0.1 * last), 1e-8)
-
-
-def _is_at_rounding(before: float, move: float) -> bool:
-    """Whether short steps do not become shorter."""
-    return move < 1e-5 and move > 0.3 * before
-
-
-def _full_step(
-    rows: ProductSystem, U: Array, D: Array, L: ProductOperator
-) -> tuple[Array, list[Array], ProductOperator, float]:
-    """Return U - D for a linear problem, whose operator does not change."""
-    U = U - D
-    return U, rows.residual(U)[0], L, 1.0
+    def reject(self) -> bool:
+        self.has_failed = True
+        return True
 
 
 def _are_met(rows: ProductSystem, U: Array, r: list[Array]) -> bool:
@@ -103,25 +161,3 @@ def _are_met(rows: ProductSystem, U: Array, r: list[Array]) -> bool:
         if known and float(np.abs(inner).max()) > _MAX_CONDITION_RESIDUAL * max(known):
             return False
     return True
-
-
-def _damped(
-    solver: TensorSolver, U: Array, D: Array, r: list[Array]
-) -> tuple[Array, list[Array], ProductOperator, float] | None:
-    """Return the first of U - D, U - D/2, … at which the next step would be shorter, or None."""
-    preconditioner, damping = solver.preconditioner, 1.0
-    assert preconditioner is not None
-    size = float(np.linalg.norm(preconditioner.solve(r)))
-    while damping >= _MIN_DAMPING:
-        check_deadline(__name__)
-        V = U - damping * D
-        with np.errstate(all="ignore"):
-            left, L = solver.rows.residual(V)
-        solver.solves += 1
-        if all(np.isfinite(part).all() for part in left):
-            after = float(np.linalg.norm(preconditioner.solve(left)))
-            # At the end, the residual consists of rounding errors only.
-            if after <= (1.0 - 0.25 * damping) * size or after <= 1e-12 * float(np.linalg.norm(V)):
-                return V, left, L, damping
-        damping *= 0.5
-    return None

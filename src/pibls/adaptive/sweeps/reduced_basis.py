@@ -17,6 +17,7 @@ from pibls.adaptive.thresholds import SWEEPS
 from pibls.arrays import Array
 from pibls.assembly.points import PointSet
 from pibls.basis import Basis
+from pibls.nonlinear.newton import iterate
 from pibls.problem import PartialDerivative, Region
 from pibls.problem.forms.compilation import CompiledProblem, Residual
 
@@ -49,20 +50,47 @@ class ReducedBasis:
         rows = [_Rows.of(r, self.points[r.region], self._snapshot_tables(r, use)) for r in compiled.residuals]
         c: Array = np.zeros(len(use))
         c[start] = 1.0
-        for _ in range(1 if compiled.is_linear else SWEEPS.max_steps):
-            parts = [row.linearize(c) for row in rows]
-            J = np.concatenate([part[0] for part in parts]) / self.scale[:, None]
-            b = np.concatenate([part[1] for part in parts]) / self.scale
-            new, *_ = np.linalg.lstsq(J, b, rcond=SWEEPS.relative_cutoff)
-            moved = float(np.linalg.norm(J @ (new - c)))
-            c = np.asarray(new, dtype=float)
-            if not moved > SWEEPS.step_tolerance * float(np.linalg.norm(b)):
-                break
-        return np.asarray(np.column_stack([self.snapshots[i] for i in use]) @ c)
+        iteration = _Iteration(rows, self.scale, c)
+        iterate(iteration, 1 if compiled.is_linear else SWEEPS.max_steps)
+        return np.asarray(np.column_stack([self.snapshots[i] for i in use]) @ iteration.c)
 
     def _snapshot_tables(self, r: Residual, use: Sequence[int]) -> dict[PartialDerivative, Array]:
         derivatives = (*r.linear, *r.nonlinear)
         return {j: np.column_stack([self._tables[r.region, j][i] for i in use]) for j in derivatives}
+
+
+@dataclass
+class _Iteration:
+    """State of `ReducedBasis.solve`, a `NewtonIteration` with full steps."""
+
+    rows: Sequence[_Rows]
+    scale: Array
+    c: Array
+    is_last: bool = False
+    """Whether the last step hardly changed the residual."""
+    steps: int = 0
+    min_damping = 1.0
+
+    def direction(self) -> Array:
+        """Return the minimum of the linearized residual."""
+        parts = [row.linearize(self.c) for row in self.rows]
+        J = np.concatenate([part[0] for part in parts]) / self.scale[:, None]
+        b = np.concatenate([part[1] for part in parts]) / self.scale
+        target, *_ = np.linalg.lstsq(J, b, rcond=SWEEPS.relative_cutoff)
+        moved = float(np.linalg.norm(J @ (target - self.c)))
+        self.is_last = not moved > SWEEPS.step_tolerance * float(np.linalg.norm(b))
+        self.steps += 1
+        return np.asarray(target, dtype=float)
+
+    def trial(self, target: Array, damping: float) -> Array:
+        return target
+
+    def accept(self, trial: Array, damping: float) -> bool:
+        self.c = trial
+        return self.is_last
+
+    def reject(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
