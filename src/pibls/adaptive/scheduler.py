@@ -48,6 +48,8 @@ class StrategyScheduler:
     engine_failure: str = ""
     """Reason for which the engine was lost, if it was."""
     _local_minima: LocalMinima = field(default_factory=LocalMinima)
+    _minimum: Strategy | None = None
+    """Strategy that ended at one of them repeatedly."""
     _known: dict[int, bool] = field(default_factory=dict)
     """Whether a row of the table applies, by its index."""
     _is_late: bool = False
@@ -116,7 +118,11 @@ class StrategyScheduler:
     def _run_table(self) -> None:
         """Follow the strategies that apply, then those that still gain; set the final status."""
         for index, row in enumerate(self.table):
-            strategy = row.build(self.setup) if self._applies(index) else None
+            if (row.after_stall and not self._newton_stalls) or not self._applies(index):
+                continue
+            strategy = row.build(self.setup)
+            if strategy is None and row.after_stall and self._accept_minimum():
+                return
             if strategy is None:
                 continue
             strategy.warm_start(self.found)
@@ -138,7 +144,8 @@ class StrategyScheduler:
 
     def _row_below(self, index: int) -> Row | None:
         """The next row that applies, if there is one."""
-        return next((self.table[i] for i in range(index + 1, len(self.table)) if self._applies(i)), None)
+        below = (i for i in range(index + 1, len(self.table)) if not self.table[i].after_stall)
+        return next((self.table[i] for i in below if self._applies(i)), None)
 
     def _follow(self, strategy: Strategy, index: int) -> bool:
         """Advance a strategy until it ends or yields to the row below; return whether the solve ends."""
@@ -186,8 +193,10 @@ class StrategyScheduler:
     def _is_final(self, strategy: Strategy, index: int) -> bool:
         """Whether the solve ends with the last candidate of a strategy, with the status set."""
         if self._local_minima.repeats(strategy):
-            self.status, self.accepted = Status.NO_SOLUTION, strategy
-            return True
+            strategy.status, self._minimum = Status.STALLED, strategy
+            rest = range(index + 1, len(self.table))
+            may_be_continued = any(self.table[i].after_stall and self._applies(i) for i in rest)
+            return not may_be_continued and self._accept_minimum()
         if strategy.status is None:
             return False
         at_rounding_limit = self._is_at_rounding_limit(strategy)
@@ -206,6 +215,17 @@ class StrategyScheduler:
             return False
         self.status, self.accepted = strategy.status, strategy
         return True
+
+    @property
+    def _newton_stalls(self) -> bool:
+        """Whether Newton's method did not converge to the best candidate."""
+        return self.found is not None and self.found.outcome.status in (Status.STALLED, Status.STEP_LIMIT)
+
+    def _accept_minimum(self) -> bool:
+        """Accept that there is no solution, if a local minimum of the residual was found repeatedly."""
+        if self._minimum is not None:
+            self.status, self.accepted = Status.NO_SOLUTION, self._minimum
+        return self._minimum is not None
 
     def _is_at_rounding_limit(self, strategy: Strategy) -> bool:
         """Whether a strategy ended at the rounding limit, with an error that no other is likely to reduce."""

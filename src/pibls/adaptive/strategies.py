@@ -84,6 +84,8 @@ class Row:
     """Columns of a dense system that takes as long as this strategy usually does: the strategies above may
     use as many before this one takes over. None if it is expensive: they are followed until they stop
     gaining."""
+    after_stall: bool = False
+    """Whether it is only for problems in which Newton's method stalls in the rows above."""
 
 
 # -- ordinary differential equations --
@@ -224,6 +226,31 @@ def _cells(setup: Setup) -> Strategy | None:
     return strategy if strategy.applies else None
 
 
+# -- continuation --
+
+
+def _is_nonlinear(setup: Setup) -> bool:
+    compiled = setup.context.compiled
+    return not (
+        compiled.is_linear
+        or compiled.interfaces.planes
+        or setup.context.evolution is not None
+        or not _may_be_divided(setup)
+    )
+
+
+def _continuation(setup: Setup) -> Strategy | None:
+    from pibls.adaptive.initial_guess.continuation import continued_strategy
+
+    def build(context: ValidationContext, budget: Budget) -> Strategy | None:
+        stage = replace(setup, context=context, budget=budget)
+        if _is_on_a_line(stage):
+            return _piecewise_polynomials(stage)
+        return _tensor_products(stage) if _is_stationary_on_a_box(stage) else _cells(stage)
+
+    return continued_strategy(setup.context, setup.budget, build)
+
+
 TABLE: tuple[Row, ...] = (
     Row("Radau collocation", _is_initial_value_problem, _ode),
     Row("random features", _is_smooth, _random_features),
@@ -234,6 +261,7 @@ TABLE: tuple[Row, ...] = (
         is_enrichment=True,
         dense_columns=SCHEDULER.cheap_columns,
     ),
+    Row("continuation", _is_nonlinear, _continuation, after_stall=True),
     Row(
         "collocation in space",
         _is_evolution_on_a_box,

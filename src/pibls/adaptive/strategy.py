@@ -70,6 +70,15 @@ class Strategy(ABC):
     def warm_start(self, found: Candidate | None) -> None:  # noqa: B027 - optional
         """Receive the best candidate of all strategies as initial guess for a nonlinear problem."""
 
+    def for_nearby_problem(self, context: ValidationContext, budget: Budget) -> Strategy | None:
+        """Return this strategy for a similar problem, starting from its last solution and its mesh."""
+        return None
+
+    @property
+    def indicator(self) -> float:
+        """Largest error indicator of the last candidate, relative to max|u|."""
+        return self.residual_history[-1] if self.residual_history else math.inf
+
     is_conclusive = False
     """Whether the rounding limit of this strategy is final, because no other strategy is more accurate."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.adaptive.box_detection import integrals_are_divisible
+from pibls.adaptive.budget import Budget
 from pibls.adaptive.candidate import Candidate, condition_errors, validation_residuals
 from pibls.adaptive.cell_indicators import (
     ClippedCells,
@@ -41,6 +42,7 @@ from pibls.adaptive.hybridized import ReferenceCell, cell_system
 from pibls.adaptive.singular.cell_corners import CellCornerFunctions
 from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.thresholds import CELLS, INITIAL_GUESS, SCHEDULER
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import (
     ComparisonPoints,
     ErrorEstimate,
@@ -132,6 +134,13 @@ class CellStrategy(Strategy):
 
     def warm_start(self, found: Candidate | None) -> None:
         self.initial_candidate = self.initial_candidate or found
+
+    def for_nearby_problem(self, context: ValidationContext, budget: Budget) -> CellStrategy:
+        return CellStrategy(context, budget, initial_candidate=self.recent[-1], sized_tree=self.sized_tree)
+
+    @property
+    def indicator(self) -> float:
+        return math.inf if self._last_result is None else self._last_result[2]
 
     def advance(self) -> None:
         if self.sized_tree is None:

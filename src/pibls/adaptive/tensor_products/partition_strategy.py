@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pibls.adaptive.budget import Budget
 from pibls.adaptive.candidate import Candidate, condition_errors
 from pibls.adaptive.strategy import Strategy
 from pibls.adaptive.tensor_products.axes import AxisPartitions, axis_spectra, spectral_tail
 from pibls.adaptive.thresholds import CELLS, SCHEDULER, TENSOR_PRODUCTS
+from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import ErrorEstimate, compare, with_lower_bound
 from pibls.arrays import Array
 from pibls.spaces import Space
@@ -107,6 +109,13 @@ class PartitionStrategy(Strategy):
 
     def warm_start(self, found: Candidate | None) -> None:
         self.initial_candidate = found if self.initial_candidate is None else self.initial_candidate
+
+    def for_nearby_problem(self, context: ValidationContext, budget: Budget) -> PartitionStrategy:
+        return type(self)(context, budget, initial_candidate=self.recent[-1], partitions=self.partitions)
+
+    @property
+    def indicator(self) -> float:
+        return math.inf if self._last_tail is None else self._last_tail
 
     def advance(self) -> None:
         self._refinements += 1
