@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
-from scipy.integrate import solve_bvp
+from validation.sets.layers import interior_shock, kink, kink_references, shock_references
 
 import pibls
 from pibls.adaptive.initial_guess.scaled_derivatives import with_scaled_highest_derivatives
@@ -19,49 +19,22 @@ x = sp.Symbol("x")
 u = sp.Function("u")(x)
 
 
-def interior_shock(epsilon: float) -> pibls.Problem:
-    """ε u'' + u u' = u, u(0) = -7/6, u(1) = 3/2, with a shock at x = 1/3 (Kevorkian and Cole)."""
-    ends = [pibls.Dirichlet(u, -sp.Rational(7, 6), on={x: 0}), pibls.Dirichlet(u, 1.5, on={x: 1})]
-    return pibls.Problem(pibls.Interval(x, 0, 1), [epsilon * u.diff(x, 2) + u * u.diff(x) - u], ends)
-
-
-def shock_reference(epsilon: float) -> Any:
-    """Return the solution by SciPy, accurate to 3e-9, from the matched asymptotic expansion."""
-    stretched = 1 / 3 + epsilon * np.linspace(-40, 40, 801)
-    t = np.unique(np.concatenate([np.linspace(0, 1, 201), stretched[(stretched > 0) & (stretched < 1)]]))
-    s = 5 / 12 * (t - 1 / 3) / epsilon
-    guess = np.array([t - 1 / 3 + 5 / 6 * np.tanh(s), 1 + 25 / 72 / epsilon / np.cosh(s) ** 2])
-    found = solve_bvp(
-        lambda _, w: np.array([w[1], (w[0] - w[0] * w[1]) / epsilon]),
-        lambda a, b: np.array([a[0] + 7 / 6, b[0] - 1.5]),
-        t, guess, tol=1e-7, max_nodes=10_000,
-        fun_jac=lambda _, w: np.array([[0 * w[0], 1 + 0 * w[0]], [(1 - w[1]) / epsilon, -w[0] / epsilon]]),
-    )  # fmt: skip
-    assert found.success
-    return found.sol
-
-
 @pytest.mark.parametrize("epsilon", [5e-3, 1e-3])
 def test_interior_shock(epsilon: float) -> None:
-    solution = pibls.solve(interior_shock(epsilon), tol=1e-6)
+    problem, references = interior_shock(epsilon), shock_references(epsilon)
+    solution = pibls.solve(problem, tol=1e-6)
     X = np.linspace(0, 1, 4001)
-    error = np.abs(solution(X) - shock_reference(epsilon)(X)[0]).max()
+    error = np.abs(solution(X) - references["u"](X)).max()
     assert solution.converged
     assert error <= solution.error.max + 3e-9
     assert error <= 2e-6
 
 
 def test_kink_of_a_hamilton_jacobi_equation() -> None:
-    """ε u'' = u'² - 1, u(±1) = 0: u = ε log cosh(1/ε) - ε log cosh(x/ε)."""
-    epsilon = 1e-3
-    problem = pibls.Problem(
-        pibls.Interval(x, -1, 1), [epsilon * u.diff(x, 2) - u.diff(x) ** 2 + 1], [pibls.Dirichlet(u, 0)]
-    )
-    solution = pibls.solve(problem, tol=1e-6)
+    solution = pibls.solve(kink(1e-3), tol=1e-6)
     X = np.linspace(-1, 1, 2001)
-    exact = epsilon * (np.logaddexp(1 / epsilon, -1 / epsilon) - np.logaddexp(X / epsilon, -X / epsilon))
     assert solution.converged
-    assert np.abs(solution(X) - exact).max() <= solution.error.max
+    assert np.abs(solution(X) - kink_references(1e-3)["u"](X)).max() <= solution.error.max
 
 
 def test_no_solution_stays_without_solution() -> None:

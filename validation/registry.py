@@ -15,6 +15,7 @@ SETS: dict[str, str] = {
         name: f"validation.sets.{name}"
         for name in (
             "gallery", "shapes", "hard_cells", "evolutions", "moving", "calibration", "unseen", "time_limits",
+            "layers",
         )
     },
 }  # fmt: skip
