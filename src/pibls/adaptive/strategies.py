@@ -80,12 +80,17 @@ class Row:
     build: Callable[[Setup], Strategy | None]
     is_enrichment: bool = False
     """Whether it adds singular functions to random features: a rounding limit without them is not final."""
-    dense_columns: int | None = None
-    """Columns of a dense system that takes as long as this strategy usually does: the strategies above may
-    use as many before this one takes over. None if it is expensive: they are followed until they stop
-    gaining."""
+    cost: float | None = None
+    """Usual cost, in units of a dense system of `SCHEDULER.cheap_columns` columns: the strategies above may
+    use so many columns before this one takes over. None if it is expensive: they are followed until they
+    stop gaining."""
     after_stall: bool = False
     """Whether it is only for problems in which Newton's method stalls in the rows above."""
+
+    @property
+    def dense_columns(self) -> int | None:
+        """Columns of a dense system that takes as long as this strategy usually does."""
+        return None if self.cost is None else int(self.cost * SCHEDULER.cheap_columns)
 
 
 # -- ordinary differential equations --
@@ -133,8 +138,15 @@ def _random_features(setup: Setup) -> Strategy | None:
 
 
 def _has_strong_corners(setup: Setup) -> bool:
-    context = setup.context
-    return _is_smooth(setup) and context.subdomains is None and context.enrichment.is_essential
+    context, enrichment = setup.context, setup.context.enrichment
+    # At corners of nonlinear systems few exponents are known, and refined cells are far faster.
+    few_are_known = bool(enrichment.vector_functions) and not context.compiled.is_linear
+    return (
+        _is_smooth(setup)
+        and context.subdomains is None
+        and enrichment.is_essential
+        and (setup.is_restricted or not few_are_known)
+    )
 
 
 def _features_of_strong_corners(setup: Setup) -> Strategy:
@@ -259,36 +271,36 @@ TABLE: tuple[Row, ...] = (
         _has_strong_corners,
         _features_of_strong_corners,
         is_enrichment=True,
-        dense_columns=SCHEDULER.cheap_columns,
+        cost=1.0,
     ),
     Row("continuation", _is_nonlinear, _continuation, after_stall=True),
     Row(
         "collocation in space",
         _is_evolution_on_a_box,
         _collocation_in_space,
-        dense_columns=SCHEDULER.cheap_columns,
+        cost=1.0,
     ),
-    Row("Galerkin in space", _is_evolution, _galerkin_in_space, dense_columns=4 * SCHEDULER.cheap_columns),
+    Row("Galerkin in space", _is_evolution, _galerkin_in_space, cost=4.0),
     Row(
         "piecewise polynomials",
         _is_on_a_line,
         _piecewise_polynomials,
-        dense_columns=SCHEDULER.cheap_columns,
+        cost=1.0,
     ),
-    Row("tensor products", _is_stationary_on_a_box, _tensor_products, dense_columns=SCHEDULER.cheap_columns),
+    Row("tensor products", _is_stationary_on_a_box, _tensor_products, cost=1.0),
     Row(
         "functions of weak corners",
         _has_weak_corners,
         _features_of_weak_corners,
         is_enrichment=True,
-        dense_columns=2 * SCHEDULER.cheap_columns,
+        cost=2.0,
     ),
     Row(
         "functions around holes",
         _has_holes,
         _features_around_holes,
         is_enrichment=True,
-        dense_columns=2 * SCHEDULER.cheap_columns,
+        cost=2.0,
     ),
     Row("cells", _may_be_divided, _cells),
 )

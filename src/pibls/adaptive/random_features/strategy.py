@@ -95,7 +95,7 @@ class RandomFeatureStrategy(Strategy):
     def _next_width(self) -> int | None:
         """The next width, if there is one."""
         first = RANDOM_FEATURES.initial_nodes.get(self.context.compiled.dimension, 512)
-        if self.enrichment and not self.enrichment.hole_functions and not self._is_algebraic:
+        if self.enrichment and not self.enrichment.hole_functions:
             first //= 2  # the singular part is resolved by other functions
         if self.context.tol >= self.context.thresholds.loose_tol and self.context.compiled.dimension > 1:
             first = 7 * first // 8  # fewer functions suffice for a loose tolerance
@@ -159,7 +159,6 @@ class RandomFeatureStrategy(Strategy):
         if (
             width * self.context.compiled.unknowns < cheap
             or digits < RANDOM_FEATURES.min_extrapolation_digits
-            or self._is_algebraic
         ):
             return 2 * width
         wanted = RANDOM_FEATURES.safety_digits - math.log10(self.context.tol)
@@ -198,7 +197,7 @@ class RandomFeatureStrategy(Strategy):
             return False
         if dense_columns is not None and self.current is not None:
             columns = self._unknowns * (width + self._enrichment_size(self._width_count))
-            if self._is_algebraic or columns > dense_columns:
+            if columns > dense_columns:
                 return False
         return self.is_near_tolerance or self._converges
 
@@ -209,7 +208,7 @@ class RandomFeatureStrategy(Strategy):
         if now is None:
             return True
         missing = math.log10(max(now.relative_residual, 1e-300) / (0.1 * self.context.tol))
-        if missing <= 0 or self._is_algebraic or not self._rate_is_known(now):
+        if missing <= 0 or not self._rate_is_known(now):
             return True
         if self._is_spectral:
             # The number of digits is proportional to the width.
@@ -271,15 +270,6 @@ class RandomFeatureStrategy(Strategy):
         return before > RANDOM_FEATURES.min_spectral_digits and after / before > 0.9 * self._width(
             self.current
         ) / self._width(self.previous)
-
-    @property
-    def _is_algebraic(self) -> bool:
-        """Whether corners of a nonlinear system limit the convergence to an algebraic rate."""
-        return (
-            bool(self.enrichment.vector_functions)
-            and self.enrichment.is_essential
-            and not self.context.compiled.is_linear
-        )
 
     def advance(self) -> None:
         nodes = self._next_width
@@ -632,8 +622,6 @@ class RandomFeatureStrategy(Strategy):
         falling = now.relative_residual < min(0.3 * last.relative_residual, thresholds.max_solution_residual)
         if not (now.relative_residual < enough or falling):
             return False
-        if self._is_algebraic and now.relative_residual < enough:
-            return True  # the change by a doubling does not predict the next one
         difference = now.values - last.values
         change = error_from_difference(
             difference,

@@ -89,13 +89,13 @@ def graded_points(
     sector: tuple[float, float],
     domain: Domain,
     shift: float,
-    angles: int = ENRICHMENT.validation_angles,
+    angles: int | None = None,
 ) -> Array:
     """Return points of the domain at geometrically decreasing distances in a sector (first angle, width).
 
     ``points_at`` maps complex offsets from the singular point to points (n, 2).
     """
-    box = box_of(domain)
+    box, angles = box_of(domain), angles or ENRICHMENT.validation_angles
     reach = 0.25 * float((box[:, 1] - box[:, 0]).min())
     r = reach * 0.5 ** (np.arange(ENRICHMENT.validation_levels) + shift)
     angle = sector[0] + sector[1] * (np.arange(angles) + shift) / angles
