@@ -183,7 +183,7 @@ class SmallClient:
     def __init__(self, limit: int) -> None:
         self.limit = limit
 
-    def scheduler_info(self, n_workers: int = 5) -> dict[str, Any]:
+    def scheduler_info(self, n_workers: int = 5) -> distributed.SchedulerInfo:
         return {"workers": {"one": {"nthreads": 2, "memory_limit": self.limit}}}
 
     def submit(self, *work: Any, **options: Any) -> Any:
@@ -247,12 +247,14 @@ def test_memory_estimate_covers_actual_memory() -> None:
         system = cells_of(problem, RecordingEngine(), 8, 64)
         J, _ = system.linearize(system.values_of_constant(0.0))
         factors = block_qr.factor(J, J.row_norms, 1e-17)
-        systems = [c.system for batch in system.batches for c in batch]
+        systems = [c.system for batch in system.local_batches for c in batch]
         jets = sum(phi.nbytes for s in systems for b in s.blocks for phi in b.tables)
         rows = sum(s.linear.nbytes for s in systems)
-        changed = 0 if system.is_linear else sum(s.blocks[0].nbytes for p in J.blocks for s in p)
+        changed = (
+            0 if system.is_linear else sum(s.blocks[0].nbytes for p in J.engine.get(J.blocks) for s in p)
+        )
         couplings = sum(
-            B.nbytes for batch in system.batches for c in batch for s in c.face_strips for B in s.blocks
+            B.nbytes for batch in system.local_batches for c in batch for s in c.face_strips for B in s.blocks
         )
         actual = jets + rows + changed + couplings + sum(map(distributed._bytes, factors.fronts))
         assert actual < demands[-1].total < 4 * actual

@@ -10,7 +10,7 @@ import pytest
 from scipy import linalg
 from scipy.linalg import lapack
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.linalg import PivotedQR, RidgeQR, panels
 from pibls.linalg.streamed_matrix import StreamedMatrix
 from pibls.runtime.deadline import OutOfTimeError, deadline
@@ -76,7 +76,9 @@ def test_qr_of_a_tall_matrix() -> None:
 @pytest.mark.parametrize("imaginary", [0.0, 1.0j])
 @pytest.mark.usefixtures("small_panels")
 def test_lu_of_a_square_matrix(imaginary: complex) -> None:
-    A = random(150, 150) + (imaginary * random(150, 150, 1) if imaginary else 0.0)
+    A: Numbers = random(150, 150)
+    if imaginary:
+        A = np.asarray(A + imaginary * random(150, 150, 1), dtype=np.complex128)
     lu, pivots = panels.lu_factor(A)
     expected = linalg.lu_factor(A)
     assert np.array_equal(pivots, expected[1])

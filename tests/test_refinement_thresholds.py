@@ -32,7 +32,7 @@ from pibls.adaptive.tensor_products.axes import (
     _decays_algebraically,
     _refine_axis,
     initial_partitions,
-    spectral_tail,
+    interval_tails,
 )
 from pibls.adaptive.tensor_products.partition_strategy import _comparison_coordinates
 from pibls.adaptive.tensor_products.strategy import TensorProductStrategy
@@ -61,16 +61,16 @@ def decaying_coefficients(rate: float, n: int = 16, flat: int = 8) -> Array:
 def refined_axis(
     S: Array, missing_digits: float, edges: tuple[float, ...] = (0.0, 1.0)
 ) -> tuple[tuple[float, ...], int]:
-    limit = float(spectral_tail(S).max()) * 10.0**-missing_digits
+    limit = float(interval_tails(S).max()) * 10.0**-missing_digits
     return _refine_axis(edges, S.shape[1], S, limit, 28)
 
 
-def test_spectral_tail() -> None:
+def test_interval_tails() -> None:
     S = np.full((1, 24), 1e-9)
     S[0, -8] = 1.0
-    assert spectral_tail(S)[0] == 1e-9
+    assert interval_tails(S)[0] == 1e-9
     S[0, -2] = 1.0
-    assert spectral_tail(S)[0] == 1.0
+    assert interval_tails(S)[0] == 1.0
 
 
 @pytest.mark.parametrize(

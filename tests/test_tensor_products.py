@@ -61,7 +61,7 @@ def test_kronecker_sum_is_inverted(kinds: str) -> None:
 
     matrices = [matrix(kind, n) for n, kind in enumerate(kinds, start=4)]
     W = rng.standard_normal([len(A) for A in matrices])
-    R = sum(apply_along(A, W, i) for i, A in enumerate(matrices))
+    R = sum((apply_along(A, W, i) for i, A in enumerate(matrices)), start=np.zeros_like(W))
     factors = KroneckerSum.of(matrices, [np.ones(len(A)) for A in matrices])
     assert [a.triangle is not None for a in factors.axes] == [kind == "t" for kind in kinds]
     assert np.abs(factors.solve(R) - W).max() < 1e-12

@@ -12,6 +12,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Indices: TypeAlias = npt.NDArray[np.intp]
 Complex: TypeAlias = npt.NDArray[np.complex128]
+Numbers: TypeAlias = Array | Complex
 Bounds: TypeAlias = Array | Sequence[Sequence[float]]
 """The lower and upper ends of each coordinate, (d, 2)."""
 MultiIndex: TypeAlias = tuple[int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -39,6 +39,7 @@ from pibls.nonlinear import GaussNewton, Method, Outcome
 from pibls.problem import Region
 from pibls.runtime.caching import cached_property
 from pibls.spaces import (
+    CellSpace,
     Choice,
     SingleDomainSpace,
     Space,
@@ -196,16 +197,20 @@ def assemble_system(
     """Assemble a problem in a space; with an inversion as an even and an odd half, if the space allows."""
     if context.subdomains is not None:
         return context.subdomains.assemble(space, points, context.stream(2, key))
-    single_domain = space.as_single_domain
-    if inversion is not None and single_domain is not None and inversion.applies_to(single_domain, points):
-        return inversion.system(context.compiled, context.fit_points(points, key, inversion), single_domain)
-    (placed,) = context.fit_points(points, key)
-    if space.as_cells is not None:
+
+    def in_cells(cells: CellSpace) -> AssembledSystem:
         from pibls.adaptive.hybridized import system_with_points
 
-        return system_with_points(context, space.as_cells, placed.points)
-    assert single_domain is not None
-    return assemble_or_stream(context.compiled, placed, single_domain)
+        (placed,) = context.fit_points(points, key)
+        return system_with_points(context, cells, placed.points)
+
+    def on_single_domain(whole: SingleDomainSpace) -> AssembledSystem:
+        if inversion is not None and inversion.applies_to(whole, points):
+            return inversion.system(context.compiled, context.fit_points(points, key, inversion), whole)
+        (placed,) = context.fit_points(points, key)
+        return assemble_or_stream(context.compiled, placed, whole)
+
+    return space.by_kind(single_domain=on_single_domain, cells=in_cells)
 
 
 def with_shared_coefficients(system: AssembledSystem, spec: Choice, unknowns: int) -> AnySystem:
@@ -221,11 +226,7 @@ def validation_residuals(
     context: ValidationContext, space: Space, w: Array
 ) -> tuple[dict[str, ScaledResidual], Array]:
     """Return the residual of each equation and condition at held-out points, and the unknowns there."""
-    shares: dict[Region, PointSet] = {}
-    if space.as_cells is not None:
-        from pibls.adaptive.hybridized import integral_validation_points
-
-        shares = integral_validation_points(context, space.as_cells)
+    shares = space.by_kind(cells=partial(_integral_points_in_cells, context), other=_no_points)
     compiled, box = context.compiled, context.box
     if shares:  # integrals over layers need a quadrature rule in every cell
         rest = replace(compiled, residuals=tuple(r for r in compiled.residuals if r.region not in shares))
@@ -249,6 +250,16 @@ def validation_residuals(
     return judged, unknowns
 
 
+def _integral_points_in_cells(context: ValidationContext, cells: CellSpace) -> dict[Region, PointSet]:
+    from pibls.adaptive.hybridized import integral_validation_points
+
+    return integral_validation_points(context, cells)
+
+
+def _no_points(_: Space) -> dict[Region, PointSet]:
+    return {}
+
+
 def condition_errors(context: ValidationContext, residuals: Mapping[str, Norms]) -> Array:
     """Return max|u - g| of each unknown where boundary, initial or mean values g are prescribed."""
     out = np.zeros(context.compiled.unknowns)
@@ -260,9 +271,7 @@ def condition_errors(context: ValidationContext, residuals: Mapping[str, Norms])
         known = ResidualCoefficients.of(r, context.held_out[r.region], context.coefficients_cache)
         if r.region.is_integral:
             mine = means.setdefault(r.name, np.zeros(context.compiled.unknowns))
-            weights = np.abs(np.asarray(context.held_out[r.region].weights)).ravel()
-            for derivative, c in zip(r.linear, known.coefficients, strict=True):
-                mine[derivative.unknown] += float(weights @ np.abs(c)) if not any(derivative.alpha) else 0.0
+            _add_integrals(mine, known, context)
             continue
         if len(r.linear) == 1 and not any(r.linear[0].alpha) and known.coefficients.all():
             k = r.linear[0].unknown
@@ -272,6 +281,13 @@ def condition_errors(context: ValidationContext, residuals: Mapping[str, Norms])
         with np.errstate(divide="ignore", invalid="ignore"):
             out = np.maximum(out, np.where(mine > 0, residuals[name].max / mine, 0.0))
     return out
+
+
+def _add_integrals(integrals: Array, known: ResidualCoefficients, context: ValidationContext) -> None:
+    """Add the integral of the coefficient of each unknown in a condition on a mean value."""
+    weights = np.abs(np.asarray(context.held_out[known.residual.region].weights)).ravel()
+    for derivative, c in zip(known.residual.linear, known.coefficients, strict=True):
+        integrals[derivative.unknown] += float(weights @ np.abs(c)) if not any(derivative.alpha) else 0.0
 
 
 def _max_relative_residual(residuals: Mapping[str, Norms]) -> float:

@@ -25,7 +25,7 @@ from pibls.spaces import (
     coefficients_without_enrichment,
     without_enrichment,
 )
-from pibls.spaces.spectral_tail import decay_rates, high_degree_remainder, resolved_degree, spectral_tails
+from pibls.spaces.spectral_tail import cell_tails, decay_rates, high_degree_remainder, resolved_degree
 
 
 def cell_space_of(found: Candidate) -> CellSpace:
@@ -93,11 +93,11 @@ class ClippedCells:
         return np.asarray((boxes.mean(axis=2)[:, None, :] + half[:, None, :] * S).reshape(-1, d))
 
 
-def cell_tails(frames: ClippedCells, part: SingleDomainSpace, w: Array, box: Array) -> Array:
+def clipped_cell_tails(frames: ClippedCells, part: SingleDomainSpace, w: Array, box: Array) -> Array:
     """Return the spectral tails along each axis, (unknowns, d)."""
     unknowns = frames.context.compiled.unknowns
     part, w = without_enrichment(part), coefficients_without_enrichment(part, w)
-    found = spectral_tails(part, w, box, unknowns)[0]
+    found = cell_tails(part, w, box, unknowns)
     places = frames.domain_points(box)
     if places is None:
         return found

@@ -123,7 +123,7 @@ def without_periodic_conditions(compiled: CompiledProblem) -> CompiledProblem:
 
 def face_couplings(compiled: CompiledProblem, domain: Domain, space: CellSpace) -> list[FaceCoupling]:
     """Return the couplings on all faces of a tree."""
-    orders = [orders_across(compiled, axis, lambda r: r.is_interior) for axis in range(compiled.dimension)]
+    orders = [orders_across(compiled, axis) for axis in range(compiled.dimension)]
     repeated: dict[int, list[int]] = {}
     for r in compiled.residuals:
         if r.region.periodic_axis is not None:

@@ -86,7 +86,6 @@ def context_of(problem: Problem, request: Request, extra: Enrichment | None = No
 def engine_for(request: Request, budget: Budget) -> Engine:
     """Return the engine of one solve, with its deadline and progress callback."""
     limit = request.time_limit
-    check = None if limit is None else budget.check
     return request.engine.for_solve(
-        check, budget.report_engine_progress, None if limit is None else request.began + limit
+        budget.report_engine_progress, None if limit is None else request.began + limit
     )

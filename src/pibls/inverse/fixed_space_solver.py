@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,36 +67,38 @@ class FixedSpaceSolver:
         problem, space = solution.problem, solution.space
         compiled, domain = compile_problem(problem), problem.domain
         planes = compiled.interfaces.planes
-        windows = space.as_time_windows
-        if windows is None:
-            own = _assembled_space(space)
-            window = LeastSquaresWindow(own, domain)
-            if own.as_single_domain is not None:
+        if not space.time_windows:
+
+            def with_same_points(own: SingleDomainSpace) -> LeastSquaresWindow:
                 points = solution.settings["points"]
                 placed_points = place(compiled, domain, points, np.random.default_rng(solution.seed))
                 cache_values = 6 * space.nodes * sum(map(len, placed_points.values())) < _MAX_CACHED_VALUES
-                window = LeastSquaresWindow(
-                    with_cached_values(own.as_single_domain) if cache_values else own, domain, placed_points
+                return LeastSquaresWindow(
+                    with_cached_values(own) if cache_values else own, domain, placed_points
                 )
+
+            window = space.by_kind(
+                single_domain=with_same_points, cells=lambda cells: LeastSquaresWindow(cells, domain)
+            )
             return cls(space, [window], tuple(parameter_indices), planes, solution.tol)
         evolution = evolution_of(compiled, domain)
         assert evolution is not None
-        parts = [_assembled_space(p) for p in windows.parts]
-        starts = windows.edges[:-1]
+        parts = space.window_spaces
+        starts = tuple(start for start, _ in space.time_windows)
         if not evolution.forward:
-            parts, starts = parts[::-1], windows.edges[:0:-1]
+            parts, starts = parts[::-1], tuple(stop for _, stop in space.time_windows[::-1])
         cache_values = sum(15 * p.nodes * 100 for p in parts) < _MAX_CACHED_VALUES
-        window_solvers = []
-        for p, start in zip(parts, starts, strict=True):
-            if p.as_single_domain is None:
-                window_solvers.append(LeastSquaresWindow(p, domain))
-                continue
-            box = _basis_box(p.as_single_domain, box_of(domain), evolution, start)
-            window_solvers.append(
-                LeastSquaresWindow(
-                    with_cached_values(p.as_single_domain) if cache_values else p, domain, box=box
-                )
+
+        def in_window(start: float, own: SingleDomainSpace) -> LeastSquaresWindow:
+            box = _basis_box(own, box_of(domain), evolution, start)
+            return LeastSquaresWindow(with_cached_values(own) if cache_values else own, domain, box=box)
+
+        window_solvers = [
+            p.by_kind(
+                single_domain=partial(in_window, start), cells=lambda cells: LeastSquaresWindow(cells, domain)
             )
+            for p, start in zip(parts, starts, strict=True)
+        ]
         return cls(space, window_solvers, tuple(parameter_indices), planes, solution.tol, evolution, starts)
 
     @property
@@ -106,12 +108,8 @@ class FixedSpaceSolver:
 
     def reproduce(self, solution: Solution) -> FixedSpaceSolution:
         """Solve at the parameters of the solution that the space was taken from."""
-        parts = [solution.coefficients]
-        if self.space.as_time_windows is not None:
-            starts = self.space.as_time_windows.starts
-            parts = [solution.coefficients[a:b] for a, b in pairwise(starts)]
-            assert self.evolution is not None
-            parts = parts if self.evolution.forward else parts[::-1]
+        parts = self.space.window_coefficients(solution.coefficients)
+        parts = parts if self._is_forward else parts[::-1]
         found = self._solve_windows(solution.problem, parts, None)
         self.reference_residual = max(s.residual for s in found.windows)
         return found
@@ -215,16 +213,16 @@ class FixedSpaceSolver:
     def _cached_space(self) -> Space:
         """The space of all windows, with their cached basis values."""
         spaces = [s.space for s in self.windows]
-        if self.space.as_time_windows is None:
-            return spaces[0]
-        forward = self.evolution is None or self.evolution.forward
-        return replace(self.space.as_time_windows, parts=tuple(spaces if forward else spaces[::-1]))
+        return self.space.with_window_spaces(spaces if self._is_forward else spaces[::-1])
+
+    @property
+    def _is_forward(self) -> bool:
+        """Whether the windows follow one another in the direction of time."""
+        return self.evolution is None or self.evolution.forward
 
     def _joined_coefficients(self, parts: Sequence[Array]) -> Array:
         cut = [p[: s.space.columns] for p, s in zip(parts, self.windows, strict=True)]
-        if self.evolution is not None and not self.evolution.forward:
-            cut = cut[::-1]
-        return np.concatenate(cut)
+        return np.concatenate(cut if self._is_forward else cut[::-1])
 
 
 def check_fixed_interfaces(compiled: CompiledProblem, planes: tuple[tuple[int, float], ...]) -> None:
@@ -240,15 +238,10 @@ def check_fixed_interfaces(compiled: CompiledProblem, planes: tuple[tuple[int, f
 
 def supports_fixed_space(space: Space) -> bool:
     """Whether systems can be assembled in a space, or in that of each of its windows."""
-    parts = (space,) if space.as_time_windows is None else space.as_time_windows.parts
-    return all(p.as_single_domain is not None or p.as_cells is not None for p in parts)
-
-
-def _assembled_space(space: Space) -> SingleDomainSpace | CellSpace:
-    """The space of one window as the type that systems are assembled in."""
-    found = space.as_single_domain or space.as_cells
-    assert found is not None
-    return found
+    return all(
+        p.by_kind(single_domain=lambda _: True, cells=lambda _: True, other=lambda _: False)
+        for p in space.window_spaces
+    )
 
 
 def _derivative_function(space: SingleDomainSpace | CellSpace, derivatives: Array) -> Any:

@@ -24,6 +24,7 @@ from pibls.geometry import Domain
 from pibls.inverse.parameter_derivatives import DifferentiatedExpression
 from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.ridge_qr import RidgeQR
+from pibls.linalg.tree.engine import LOCAL
 from pibls.problem import Region
 from pibls.problem.forms.compilation import CompiledProblem
 from pibls.problem.regions.points import PointSet
@@ -88,25 +89,34 @@ class LeastSquaresWindow:
 
     def system(self, compiled: CompiledProblem, faces_vary: bool) -> System | CellSystem:
         """Assemble the problem at its parameters; ``faces_vary``: the face conditions depend on them."""
-        if self.space.as_cells is not None:
-            return self._cell_system(self.space.as_cells, compiled, faces_vary)
-        assert self.space.as_single_domain is not None
+        return self.space.by_kind(
+            single_domain=lambda space: self._stored_system(space, compiled),
+            cells=lambda space: self._cell_system(space, compiled, faces_vary),
+        )
+
+    def _stored_system(self, space: SingleDomainSpace, compiled: CompiledProblem) -> System | CellSystem:
         if self.points is None:
             assert self.box is not None
             box, nodes = self.box, self.space.nodes
             found = {r.region: place_in_cell(r.region, self.domain, box, nodes) for r in compiled.residuals}
             self.points = {region: points for region, points in found.items() if len(points)}
         kept = tuple(r for r in compiled.residuals if r.region in self.points)
-        return assemble(replace(compiled, residuals=kept), self.points, self.space.as_single_domain)
+        return assemble(replace(compiled, residuals=kept), self.points, space)
 
-    def _cell_system(self, space: CellSpace, compiled: CompiledProblem, faces_vary: bool) -> CellSystem:
+    def _cell_system(
+        self, space: CellSpace, compiled: CompiledProblem, faces_vary: bool
+    ) -> System | CellSystem:
         if self._cell_cache is None or faces_vary:
             made = cell_system(compiled, self.domain, space)
             points = [
-                [{b.residual.region: b.points for b in c.system.blocks} for c in p] for p in made.batches
+                [{b.residual.region: b.points for b in c.system.blocks} for c in p]
+                for p in made.local_batches
             ]
             # The matrices are assembled again for each θ and not cached, because there are many windows.
-            kept = tuple(tuple(replace(c, system=cast("System", None)) for c in p) for p in made.batches)
+            kept = tuple(
+                LOCAL.put(tuple(replace(c, system=cast("System", None)) for c in p))
+                for p in made.local_batches
+            )
             self._cell_cache = (replace(made, batches=kept), points)
             return made
         template, cell_points = self._cell_cache
@@ -116,8 +126,9 @@ class LeastSquaresWindow:
             local = tuple(r for r in plain.residuals if r.region in here)
             return replace(c, system=assemble(replace(plain, residuals=local), here, space.parts[c.cell]))
 
-        both = zip(template.batches, cell_points, strict=True)
-        return replace(template, batches=tuple(tuple(map(renewed, batch, points)) for batch, points in both))
+        both = zip(template.local_batches, cell_points, strict=True)
+        batches = tuple(LOCAL.put(tuple(map(renewed, batch, points))) for batch, points in both)
+        return replace(template, batches=batches)
 
     def solve(
         self, system: System | CellSystem, w: Array | None, old: WindowSolution | None
@@ -261,14 +272,16 @@ def _cell_parameter_rows(
     faces: FaceDerivatives | None,
 ) -> Array:
     """Return ∂r/∂θ of all cells, each followed by its face conditions."""
-    frame = system._frame
+    frame = system.frame
     found = []
-    for p, (batch, mine) in enumerate(zip(system.batches, frame.local_coefficients(w), strict=True)):
+    for p, (batch, mine) in enumerate(zip(system.local_batches, frame.local_coefficients(w), strict=True)):
         parts = [np.zeros((0, count))]
         for c, one in enumerate(batch):
+            stored = one.system.as_stored
+            assert stored is not None
             face_rows = np.zeros((len(one.jumps), count)) if faces is None else faces[p][c]
             parts += [
-                _parameter_rows(one.system, mine[one.cell], parameters, expressions, count, previous),
+                _parameter_rows(stored, mine[one.cell], parameters, expressions, count, previous),
                 face_rows,
             ]
         found.append(np.concatenate(parts))
@@ -278,7 +291,7 @@ def _cell_parameter_rows(
 def face_condition_residuals(system: CellSystem, w: Array) -> list[list[Array]]:
     """Return the residuals of the face conditions at w, for each cell of each batch."""
     out = []
-    for batch, mine in zip(system.batches, system._frame.local_coefficients(w), strict=True):
+    for batch, mine in zip(system.local_batches, system.frame.local_coefficients(w), strict=True):
         out.append(
             [
                 np.concatenate([np.empty(0), *(s.multiply(mine) for s in c.face_strips)]) - c.jumps

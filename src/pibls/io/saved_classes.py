@@ -135,9 +135,8 @@ def count_unknowns(space: Any) -> int:
     if _type_name(space) == "sum":
         each = {count_unknowns(part) for part in space.parts}
         return each.pop() if len(each) == 1 else 0
-    while space.as_time_windows or space.as_cells:
-        space = space.parts[0]
-    return space.unknowns if space.as_single_domain is None else len(space.as_single_domain.bases)
+    count: int = space.unknowns
+    return count
 
 
 def _check_mirrored(basis: MirroredBasis, d: int) -> str | None:

@@ -7,16 +7,17 @@ size with exactly the same solution, at a quarter of the work.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.linalg.matrix import StructuredMatrix
 from pibls.runtime.caching import cached_property
 
 if TYPE_CHECKING:
-    from pibls.linalg.ridge_qr import RidgeQRFactorization
+    from pibls.linalg.ridge_qr import RidgeQR, RidgeQRFactorization
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class EvenOdd(StructuredMatrix):
         even, odd = first @ w[:p], second @ w[p:]
         return np.concatenate([even + odd, even - odd])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         even, odd = self.parts
         return np.vstack([self.half, np.hstack([even, -odd])])
 
@@ -52,7 +53,7 @@ class EvenOdd(StructuredMatrix):
     def row_norms(self) -> Array:
         return np.tile(np.sqrt(np.einsum("ij,ij->i", self.half, self.half)), 2)
 
-    def factor_ridge(self, solver: Any, scale: Array, cond: float) -> Any:
+    def factor_ridge(self, solver: RidgeQR, scale: Array, cond: float) -> EvenOddFactorization:
         rows, every = scale[: len(self.half)], np.arange(len(self.half))
         return EvenOddFactorization(*(solver.factor_rows(part, every, rows, cond) for part in self.parts))
 

@@ -9,41 +9,52 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast, overload
 
 import numpy as np
 from scipy import linalg
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Complex, Numbers
 from pibls.runtime.deadline import check_deadline
 
 _MAX_ASYMMETRY = 1e-7  # relative to the geometric mean of two diagonal entries
 _MAX_EIGENVECTOR_CONDITION = 1e4  # above it, the Schur form is used
 
 
-def apply_along(M: Any, U: Any, axis: int) -> Any:
+@overload
+def apply_along(M: Array, U: Array, axis: int) -> Array: ...
+@overload
+def apply_along(M: Complex, U: Numbers, axis: int) -> Complex: ...
+@overload
+def apply_along(M: Numbers, U: Complex, axis: int) -> Complex: ...
+@overload
+def apply_along(M: Numbers, U: Numbers, axis: int) -> Numbers: ...
+def apply_along(M: Numbers, U: Numbers, axis: int) -> Numbers:
     """Return the matrix M applied along an axis of the array U."""
     if axis + 1 < U.ndim and np.iscomplexobj(U) and not np.iscomplexobj(M):
         parts = apply_along(M, np.ascontiguousarray(U).view(np.float64), axis)  # half the work
         return parts.view(np.complex128)
+    out: Numbers
     if axis == 0:
-        return (M @ U.reshape(U.shape[0], -1)).reshape(M.shape[0], *U.shape[1:])
-    if axis == U.ndim - 1:
-        return U @ M.T
-    return np.matmul(M, U.reshape(-1, U.shape[axis], int(np.prod(U.shape[axis + 1 :])))).reshape(
-        *U.shape[:axis], M.shape[0], *U.shape[axis + 1 :]
-    )
+        out = (M @ U.reshape(U.shape[0], -1)).reshape(M.shape[0], *U.shape[1:])
+    elif axis == U.ndim - 1:
+        out = U @ M.T
+    else:
+        out = np.matmul(M, U.reshape(-1, U.shape[axis], int(np.prod(U.shape[axis + 1 :])))).reshape(
+            *U.shape[:axis], M.shape[0], *U.shape[axis + 1 :]
+        )
+    return out
 
 
 @dataclass(frozen=True)
 class AxisFactors:
     """A = F⁻¹ T F with F = ``forward``, F⁻¹ = ``backward``, and T diagonal or upper triangular."""
 
-    forward: Any = field(repr=False)
-    backward: Any = field(repr=False)
-    values: Any = field(repr=False)
+    forward: Numbers = field(repr=False)
+    backward: Numbers = field(repr=False)
+    values: Numbers = field(repr=False)
     """The diagonal of T, the eigenvalues of A."""
-    triangle: Any = field(default=None, repr=False)
+    triangle: Numbers | None = field(default=None, repr=False)
     """T if it is not diagonal, else None."""
 
     @classmethod
@@ -86,7 +97,7 @@ class KroneckerSum:
         )
 
     @property
-    def eigenvalues(self) -> Any:
+    def eigenvalues(self) -> Numbers:
         """Eigenvalues of the sum, (N₁, N₂, …)."""
         d = len(self.axes)
         parts = [a.values.reshape((-1,) + (1,) * (d - 1 - i)) for i, a in enumerate(self.axes)]
@@ -94,7 +105,7 @@ class KroneckerSum:
 
     def solve(self, R: Array) -> Array:
         """Return w for a right-hand side (N₁, N₂, …)."""
-        out: Any = R
+        out: Numbers = R
         for i, axis in enumerate(self.axes):
             out = apply_along(axis.forward, out, i)
         out = self.solve_transformed(out, 0.0)
@@ -102,11 +113,12 @@ class KroneckerSum:
             out = apply_along(axis.backward, out, i)
         return np.ascontiguousarray(out.real)
 
-    def solve_transformed(self, R: Any, shift: complex) -> Any:
+    def solve_transformed(self, R: Numbers, shift: complex) -> Numbers:
         """Solve (T₁ + T₂ + … + shift) w = r in transformed coordinates."""
         coupled = [i for i, a in enumerate(self.axes) if a.triangle is not None]
         if not coupled:
-            return R / (self.eigenvalues + shift if shift else self.eigenvalues)
+            shifted = self.eigenvalues + np.complex128(shift) if shift else self.eigenvalues
+            return R / shifted
         if len(self.axes) == 2:
             first, second = map(_square, self.axes)
             if shift:
@@ -114,35 +126,35 @@ class KroneckerSum:
             return _plane(first, second, R)
         return self._slices(R, coupled, shift)
 
-    def _slices(self, R: Any, coupled: list[int], shift: complex) -> Any:
+    def _slices(self, R: Numbers, coupled: list[int], shift: complex) -> Complex:
         """Solve slice by slice along one axis, preferably one with diagonal T."""
         free = [i for i in range(len(self.axes)) if i not in coupled]
         last = (free or coupled)[-1]
         others = [a for i, a in enumerate(self.axes) if i != last]
-        R = np.array(np.moveaxis(R, last, 0), dtype=complex)
+        out: Complex = np.array(np.moveaxis(R, last, 0), dtype=complex)
         mine, values = self.axes[last], self.axes[last].values + shift
         all_diagonal = all(a.triangle is None for a in others)
         total = others[0].values[:, None] + others[1].values
         first, second = (_square(a) for a in others)
-        for k in range(len(R) - 1, -1, -1):
-            if mine.triangle is not None and k + 1 < len(R):
-                R[k] -= np.tensordot(mine.triangle[k, k + 1 :], R[k + 1 :], axes=1)
+        for k in range(len(out) - 1, -1, -1):
+            if mine.triangle is not None and k + 1 < len(out):
+                out[k] -= np.tensordot(mine.triangle[k, k + 1 :], out[k + 1 :], axes=1)
             if all_diagonal:
-                R[k] /= total + values[k]
+                out[k] /= total + values[k]
             else:
-                R[k] = _plane(first + values[k] * np.eye(len(first)), second, R[k])
-        return np.moveaxis(R, 0, last)
+                out[k] = _plane(first + values[k] * np.eye(len(first)), second, out[k])
+        return np.moveaxis(out, 0, last)
 
 
-def _square(axis: AxisFactors) -> Any:
-    return np.diag(axis.values) if axis.triangle is None else axis.triangle
+def _square(axis: AxisFactors) -> Numbers:
+    return cast("Numbers", np.diag(axis.values)) if axis.triangle is None else axis.triangle
 
 
-def _plane(S: Any, T: Any, R: Any) -> Any:
+def _plane(S: Numbers, T: Numbers, R: Numbers) -> Numbers:
     """Solve the Sylvester equation S w + w Tᵀ = r for upper (quasi-)triangular S and T."""
     # In reversed order, the transpose of an upper triangle is an upper triangle.
     turned = np.ascontiguousarray(T.T[::-1, ::-1])
     kind = np.result_type(S, T, R)
     (trsyl,) = linalg.get_lapack_funcs(("trsyl",), dtype=kind)
     w, scale, _ = trsyl(S.astype(kind), turned.astype(kind), np.asarray(R[:, ::-1], dtype=kind))
-    return w[:, ::-1] / scale
+    return cast("Numbers", w[:, ::-1] / scale)

@@ -8,15 +8,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.runtime.caching import cached_property
 
 if TYPE_CHECKING:
     from pibls.linalg.protocol import Factorization
+    from pibls.linalg.ridge_qr import RidgeFactors, RidgeQR
 
 
 class StructuredMatrix(ABC):
@@ -46,14 +48,14 @@ class StructuredMatrix(ABC):
     def __matmul__(self, w: Array) -> Array: ...
 
     @abstractmethod
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return the dense matrix, for solvers that need it."""
 
     def multiply(self, S: Array) -> Array:
         """Return A S, (rows, columns of S)."""
         return np.column_stack([self @ s for s in S.T])
 
-    def solve_columns(self, factors: Any, B: Array) -> Array:
+    def solve_columns(self, factors: Factorization, B: Array) -> Array:
         """Return the least-squares solutions for all columns of B, given factors of such a matrix."""
         return np.column_stack([factors.apply(b) for b in B.T])
 
@@ -61,7 +63,7 @@ class StructuredMatrix(ABC):
         """Return ``function`` applied to blocks of rows, as a matrix with ``columns`` columns."""
         return function(np.asarray(self))
 
-    def blend(self, other: Any, share: float) -> Matrix:
+    def blend(self, other: Self, share: float) -> Matrix:
         """Return share·A + (1 - share)·B for a matrix B of the same kind; A may be overwritten."""
         return share * np.asarray(self) + (1.0 - share) * np.asarray(other)
 
@@ -71,9 +73,9 @@ class StructuredMatrix(ABC):
         """Factor with ``factor_dense(array, row norms)``, a function for dense arrays."""
         return factor_dense(np.asarray(self), scale)
 
-    def factor_ridge(self, solver: Any, scale: Array, cond: float) -> Any:
+    def factor_ridge(self, solver: RidgeQR, scale: Array, cond: float) -> RidgeFactors:
         """Factor by `RidgeQR` in the way that suits the structure."""
-        return self.factor_with(lambda A, rows: solver.factor_dense(A, rows, cond), scale)
+        return solver.factor_dense(np.asarray(self), scale, cond)
 
     def triangle(self, b: Array) -> tuple[Array, Array]:
         """Return R (m, m) and c = Qᵀb (m,) of A = QR."""
@@ -86,11 +88,13 @@ class StructuredMatrix(ABC):
         return R, c
 
 
-Matrix = np.ndarray[Any, np.dtype[np.float64]] | StructuredMatrix
+Matrix: TypeAlias = Array | StructuredMatrix
 """An array or a structured matrix."""
 
 
-_UNDERFLOW = 1e-150  # a smaller norm loses digits, since its square underflows
+_UNDERFLOW = float(
+    np.sqrt(np.finfo(float).tiny / np.finfo(float).eps)
+)  # squares of smaller norms lose digits
 
 
 @dataclass(frozen=True)
@@ -122,16 +126,16 @@ class DenseMatrix(StructuredMatrix):
     def __matmul__(self, w: Array) -> Array:
         return np.asarray(self.array @ w)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return self.array
 
     def multiply(self, S: Array) -> Array:
         return self @ S
 
-    def solve_columns(self, factors: Any, B: Array) -> Array:
+    def solve_columns(self, factors: Factorization, B: Array) -> Array:
         return np.asarray(factors.apply(B))
 
-    def blend(self, other: Any, share: float) -> Matrix:
+    def blend(self, other: Self, share: float) -> Matrix:
         A = self.array
         A *= share
         A += (1.0 - share) * np.asarray(other)

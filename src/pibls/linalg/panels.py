@@ -8,19 +8,21 @@ splitting depends on the sizes only: the same matrix gives the same result.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Indices, Numbers
 from pibls.runtime.deadline import check_deadline
 
 OPERATIONS_BETWEEN_CHECKS = 1e9
 """Operations between checks of the deadline: 0.05 s on an idle core, 0.3 s next to five busy processes."""
 MAX_OPERATIONS_ONE_CALL = 5e9
 """Operations up to which geqrf is one call, since panels take 25 % longer (lu_factor: four times this)."""
+BLOCK = 32
+"""Reflectors per block in LAPACK, and columns of the smallest group."""
 _WIDTH = 128
 """Columns per panel; 64 and 256 take the same time (2,000 and 4,000 columns)."""
 
@@ -121,14 +123,14 @@ def qr(A: Array) -> tuple[Array, Array]:
     return Q, R
 
 
-def lu_factor(A: Any) -> tuple[Any, Any]:
+def lu_factor(A: Numbers) -> tuple[Numbers, Indices]:
     """Return the LU factors and pivots of a real or complex square matrix, as `scipy.linalg.lu_factor`."""
     n, each = len(A), 8.0 if np.iscomplexobj(A) else 2.0
     if each / 3.0 * n**3 <= 4.0 * MAX_OPERATIONS_ONE_CALL:
-        factors: tuple[Any, Any] = linalg.lu_factor(A, check_finite=False)
+        factors: tuple[Numbers, Indices] = linalg.lu_factor(A, check_finite=False)
         return factors
     getrf, trtrs = linalg.get_lapack_funcs(("getrf", "trtrs"), (A,))
-    A, pivots = np.array(A, order="F"), np.arange(n)
+    A, pivots = cast("Numbers", np.array(A, order="F")), np.arange(n)
     for left in range(0, n, 2 * _WIDTH):
         check_deadline()
         here, below = slice(left, min(left + 2 * _WIDTH, n)), slice(left, n)
@@ -156,5 +158,5 @@ def _panel(rows: int, block: int) -> int:
 
 def _groups(start: int, stop: int, each: float) -> list[slice]:
     """Return groups of columns of at most OPERATIONS_BETWEEN_CHECKS, with ``each`` operations per column."""
-    size = max(int(OPERATIONS_BETWEEN_CHECKS / each), 32)
+    size = max(int(OPERATIONS_BETWEEN_CHECKS / each), BLOCK)
     return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]

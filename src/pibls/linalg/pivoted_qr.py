@@ -73,7 +73,7 @@ def _rank(qr: Array, cond: float) -> int:
 
 def _work(m: int) -> int:
     """Return the workspace size for LAPACK blocks of 64 columns."""
-    return max(64 * m + 64, 128)
+    return 64 * (m + 1)
 
 
 @dataclass(frozen=True)

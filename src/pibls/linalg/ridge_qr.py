@@ -16,15 +16,16 @@ import numpy as np
 from pibls.arrays import Array, Indices
 from pibls.linalg.even_odd import EvenOddFactorization
 from pibls.linalg.matrix import Matrix, as_matrix, norms
-from pibls.linalg.panels import tpmqrt, tpqrt, trtrs
+from pibls.linalg.panels import BLOCK, tpmqrt, tpqrt, trtrs
 from pibls.linalg.pivoted_qr import Reflectors
+from pibls.linalg.protocol import LeverageFactorization
 from pibls.linalg.streamed_qr import StreamedFactorization
 from pibls.linalg.tree import block_qr
 
 _EPS = float(np.finfo(float).eps)
 _PANEL = 16
-"""LAPACK's block size is the number of columns divided by this, between 8 and 32; a fixed size of 16 took
-20 % longer for 128 and for 1024 columns."""
+"""LAPACK's block size is the number of columns divided by this, between 8 and `BLOCK`; a fixed size of 16
+took 20 % longer for 128 and for 1024 columns."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,7 @@ class RidgeQR:
 
     def factor_scaled(self, A: Matrix, scale: Array, cond: float) -> RidgeFactors:
         """Factor diag(1/scale)·A with the regularization ``cond``."""
-        found: RidgeFactors = as_matrix(A).factor_ridge(self, scale, cond)
-        return found
+        return as_matrix(A).factor_ridge(self, scale, cond)
 
     def factor_dense(self, A: Array, scale: Array, cond: float) -> RidgeQRFactorization:
         first, weights = distinct_rows(A)
@@ -54,8 +54,16 @@ class RidgeQR:
         # Reflections are invariant under column scaling: the ridge is scaled instead of the columns.
         ridge = np.zeros((m, m), order="F")
         ridge.ravel(order="F")[:: m + 1] = cond * np.sqrt(m) * norms(B, 0)
-        R, V, T = tpqrt(ridge, B, min(max(m // _PANEL, 8), 32, m))
+        R, V, T = tpqrt(ridge, B, min(max(m // _PANEL, 8), BLOCK, m))
         return RidgeQRFactorization(rows, scale, R, (V, T))
+
+
+def leverage_factors(A: Matrix) -> LeverageFactorization:
+    """Return factors of A that give the sensitivity of functionals."""
+    made = RidgeQR().factor(A)
+    factors = made.factored_triangle() if isinstance(made, StreamedFactorization) else made
+    assert isinstance(factors, LeverageFactorization)
+    return factors
 
 
 def distinct_rows(A: Array) -> tuple[Indices, Array]:

@@ -2,18 +2,22 @@ r"""Shifted systems (M₀ + λM₁ + λ²M₂) z = b for a few complex λ, dense
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 from scipy import linalg
 
-from pibls.arrays import Array, Complex, Indices
+from pibls.arrays import Array, Complex, Indices, Numbers
 from pibls.linalg.panels import lu_factor
 from pibls.runtime.deadline import check_deadline
 from pibls.runtime.memory import check_memory
 
 _SINGULAR = 1e-14  # relative size of a diagonal entry of R that counts as zero
+
+Solve: TypeAlias = Callable[[Complex], Complex]
+"""Function b ↦ z of a factored system."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +32,18 @@ class DensePencil:
         rows, columns = self.parts[0].shape
         return float(2 * 16 * rows * columns)
 
-    def at(self, shift: complex) -> Any:
+    def at(self, shift: complex) -> Numbers:
         """Return Σ_a λ^a M_a."""
         A = self.parts[0] + 0.0 * shift
         for a, M in enumerate(self.parts[1:], start=1):
             A = A + shift**a * M
-        return A
+        return cast("Numbers", A)
 
-    def row_maxima(self, A: Any) -> Array:
+    def row_maxima(self, A: Numbers) -> Array:
         """Return the largest absolute value of each row."""
         return np.asarray(np.abs(A).max(axis=1))
 
-    def factored(self, A: Any, scale: Array) -> Any:
+    def factored(self, A: Numbers, scale: Array) -> Solve:
         """Return the function b ↦ z with diag(scale)·A z = b."""
         return _factored(scale[:, None] * A)
 
@@ -58,15 +62,15 @@ class SparsePencil:
         """A lower bound: the fill-in is not known in advance."""
         return 2.0 * 24 * len(self.rows)
 
-    def at(self, shift: complex) -> Any:
-        return shift ** np.arange(len(self.data)) @ self.data
+    def at(self, shift: complex) -> Numbers:
+        return cast("Numbers", shift ** np.arange(len(self.data)) @ self.data)
 
-    def row_maxima(self, A: Any) -> Array:
+    def row_maxima(self, A: Numbers) -> Array:
         out = np.zeros(self.shape[0])
         np.maximum.at(out, self.rows, np.abs(A))
         return out
 
-    def factored(self, A: Any, scale: Array) -> Any:
+    def factored(self, A: Numbers, scale: Array) -> Solve:
         from scipy.sparse import csc_matrix
         from scipy.sparse.linalg import splu
 
@@ -74,7 +78,7 @@ class SparsePencil:
         M.data, M.indices, M.indptr = A * scale[self.rows], self.rows, self.starts
         lu = splu(M)
         if np.iscomplexobj(A):
-            return lu.solve
+            return cast("Solve", lu.solve)
         return lambda b: lu.solve(np.ascontiguousarray(b.real)) + 1j * lu.solve(np.ascontiguousarray(b.imag))
 
 
@@ -83,7 +87,7 @@ class ShiftedFactorization:
     """The factors of Σ_a λ^a M_a, with scaled rows, for each λ."""
 
     scale: Array = field(repr=False)
-    solvers: tuple[Any, ...] = field(repr=False)
+    solvers: tuple[Solve, ...] = field(repr=False)
 
     is_exact: ClassVar[bool] = True
     """The factors are those of the operator itself, not of an average over space."""
@@ -109,7 +113,7 @@ class ShiftedFactorization:
         return np.stack([s(self.scale * B[:, i]) for i, s in enumerate(self.solvers)], axis=1)
 
 
-def _factored(A: Any) -> Any:
+def _factored(A: Numbers) -> Solve:
     if A.shape[0] == A.shape[1]:
         factors = lu_factor(A)
         if not np.all(np.abs(np.diag(factors[0])) > 0):
@@ -124,7 +128,7 @@ def _factored(A: Any) -> Any:
 
         def solved(b: Complex) -> Complex:
             parts = b[:, None] if np.iscomplexobj(A) else np.stack([b.real, b.imag], axis=1)
-            turned = multiply("L", turn, reflectors, tau, parts, max(64 * parts.shape[1], 64))[0]
+            turned = multiply("L", turn, reflectors, tau, parts, 64 * parts.shape[1])[0]
             z = linalg.solve_triangular(R[:n], turned[:n], check_finite=False)
             return np.asarray(z[:, 0] if z.shape[1] == 1 else z[:, 0] + 1j * z[:, 1])
 

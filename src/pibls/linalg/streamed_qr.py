@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.panels import tpqrt
+from pibls.linalg.panels import BLOCK, tpqrt
 from pibls.linalg.protocol import Factorization
 
 if TYPE_CHECKING:
     from pibls.linalg.streamed_matrix import StreamedMatrix
 
-_BLOCK = 32
 F = TypeVar("F", bound=Factorization)
 
 
@@ -39,7 +38,7 @@ def reduce_to_triangle(A: StreamedMatrix, b: Array, scale: Array) -> tuple[Array
         B = np.empty((len(block), m + 1), order="F")
         np.divide(block, scale[rows, None], out=B[:, :m])
         np.divide(b[rows], scale[rows], out=B[:, m])
-        R = tpqrt(R, B, min(_BLOCK, m + 1))[0]
+        R = tpqrt(R, B, min(BLOCK, m + 1))[0]
     return np.triu(R[:m, :m]), R[:m, m].copy()
 
 

@@ -10,26 +10,29 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController, _ThreadpoolLimiter
 
 _MIN_COLUMNS_FOR_THREADS = 1000  # below, one thread is as fast
 
 
 @lru_cache(maxsize=1)
-def _controller() -> Any:
+def _controller() -> ThreadpoolController:
     import scipy.linalg  # noqa: F401 - its BLAS must be loaded before it can be limited
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-def limit_blas_threads(columns: int) -> AbstractContextManager[Any]:
+def limit_blas_threads(columns: int) -> AbstractContextManager[None]:
     """Return a context with one BLAS thread if matrices have few columns, else without a limit."""
     return nullcontext() if columns >= _MIN_COLUMNS_FOR_THREADS else _one_thread()
 
 
 _lock = Lock()
-_limits: list[Any] = []
+_limits: list[_ThreadpoolLimiter | None] = []
 """The active limit, once for each open context."""
 
 
@@ -50,7 +53,7 @@ def _one_thread() -> Iterator[None]:
                 limit.restore_original_limits()
 
 
-def _limit() -> Any:
+def _limit() -> _ThreadpoolLimiter | None:
     """Limit BLAS to one thread and return the limit, to be restored; None if there is one already."""
     if all(library.num_threads == 1 for library in _controller().lib_controllers):
         return None

@@ -18,9 +18,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
-
-_PANEL = 32
-"""Columns per block reflector."""
+from pibls.linalg.panels import BLOCK
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class UpdatedQR:
             step.transposed(top, below)
         corner = np.zeros((k, k), order="F")
         corner.ravel(order="F")[:: k + 1] = ridge
-        R, V, T, _ = lapack.dtpqrt(0, min(_PANEL, k), corner, below, overwrite_a=True, overwrite_b=True)
+        R, V, T, _ = lapack.dtpqrt(0, min(BLOCK, k), corner, below, overwrite_a=True, overwrite_b=True)
         triangle = np.zeros((m + k, m + k), order="F")
         triangle[:m, :m], triangle[:m, m:], triangle[m:, m:] = self.triangle, top, R
         step = EliminationStep(slice(m, m + k), slice(0, self.rows), V, T)
@@ -92,7 +90,7 @@ class UpdatedQR:
         """Return the factors of [B; B₂]."""
         m, more = self.size, len(B)
         R, V, T, _ = lapack.dtpqrt(
-            0, min(_PANEL, m), np.asfortranarray(self.triangle), np.array(B, dtype=float, order="F")
+            0, min(BLOCK, m), np.asfortranarray(self.triangle), np.array(B, dtype=float, order="F")
         )
         step = EliminationStep(slice(0, m), slice(self.rows, self.rows + more), V, T)
         return UpdatedQR(R, (*self.steps, step), self.rows + more)

@@ -43,5 +43,5 @@ class Homotopy(SystemBase[Matrix]):
 
     def _linearized(self, v: Array) -> tuple[Matrix, Array]:
         J, b = self.system.linearize(v)
-        J = as_matrix(J).blend(self.matrix, self.weight)
+        J = as_matrix(J).blend(as_matrix(self.matrix), self.weight)
         return J, self.weight * b + (1.0 - self.weight) * self.target

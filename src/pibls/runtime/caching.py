@@ -8,7 +8,7 @@ process that needs the same property of another object.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from pibls.runtime.deadline import check_deadline
 
@@ -26,7 +26,7 @@ class Memo:
     """
 
     def __init__(self) -> None:
-        self._results: dict[tuple[Hashable, ...], Any] = {}
+        self._results: dict[object, object] = {}
 
     def __call__(self, function: Callable[..., T], *arguments: object, key: Hashable = None) -> T:
         """Return function(*arguments); ``key`` replaces the arguments as the key."""
@@ -34,8 +34,7 @@ class Memo:
         if entry not in self._results:
             check_deadline()
             self._results[entry] = function(*arguments)
-        found: T = self._results[entry]
-        return found
+        return cast("T", self._results[entry])
 
     def __len__(self) -> int:
         return len(self._results)

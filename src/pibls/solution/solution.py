@@ -25,7 +25,7 @@ from pibls.runtime.pickling import portable, state_of
 from pibls.solution.accessors import SolutionAccessors
 from pibls.solution.explanation import SLOW_STATUSES, explain
 from pibls.solution.notes import Notes
-from pibls.spaces import Space
+from pibls.spaces import SingleDomainSpace, Space
 from pibls.status import Status
 
 if TYPE_CHECKING:
@@ -127,10 +127,7 @@ class Solution(SolutionAccessors):
         ``W_e`` (d, nk), ``beta_e`` (nk,), ``W_h`` (nk, mq), ``beta_h`` (mq,), ``W_out`` (nk + mq, unknowns),
         ``centre`` and ``half`` (d,).
         """
-        whole, found = self.space.as_single_domain, None
-        if whole is not None and len(set(whole.basis_owners)) == 1:
-            W_out = self.coefficients.reshape(len(whole.bases), -1).T
-            found = broad_weights(whole.bases[0], W_out)
+        found = self.space.by_kind(single_domain=self._broad_weights, other=lambda _: None)
         if found is None:
             raise ProblemError(
                 "solution.weights",
@@ -140,6 +137,11 @@ class Solution(SolutionAccessors):
                 "solution.coefficients, the coefficients of any basis.",
             )
         return found
+
+    def _broad_weights(self, whole: SingleDomainSpace) -> BroadWeights | None:
+        if len(set(whole.basis_owners)) > 1:
+            return None
+        return broad_weights(whole.bases[0], self.coefficients.reshape(len(whole.bases), -1).T)
 
     @property
     def _basis_name(self) -> str:

@@ -2,8 +2,10 @@ r"""A space with its own functions in each cell of a tree: u(x) = u_c(x) for x i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise, product
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,8 +14,10 @@ from pibls.basis.polynomials.product import CellProducts
 from pibls.problem import PartialDerivative
 from pibls.runtime.caching import cached_property
 from pibls.spaces.cell_tree import CellTree
-from pibls.spaces.protocol import ConcatenatedSpace, LocatedSpace, evaluate_by_part
+from pibls.spaces.protocol import ConcatenatedSpace, LocatedSpace, Space, apply_first, evaluate_by_part
 from pibls.spaces.single_domain import SingleDomainSpace
+
+T = TypeVar("T")
 
 _NEIGHBOUR_STEP = 1e-9  # of the lengths of the box: a step into a neighbouring cell
 
@@ -32,9 +36,14 @@ class CellSpace(LocatedSpace, ConcatenatedSpace):
             return None
         return CellProducts.of([p.bases[0] for p in self.parts])
 
-    @property
-    def as_cells(self) -> CellSpace:
-        return self
+    def by_kind(
+        self,
+        *,
+        single_domain: Callable[[SingleDomainSpace], T] | None = None,
+        cells: Callable[[CellSpace], T] | None = None,
+        other: Callable[[Space], T] | None = None,
+    ) -> T:
+        return apply_first(self, cells, other)
 
     def parts_with_coefficients(self, w: Array) -> list[tuple[SingleDomainSpace, Array]]:
         """Return the space of each cell with its coefficients."""

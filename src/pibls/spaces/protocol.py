@@ -3,9 +3,9 @@ r"""Protocol of function spaces u_k(x) = Σⱼ wⱼ φⱼ(x) for all unknowns of
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from pibls.runtime.caching import cached_property
 if TYPE_CHECKING:
     from pibls.spaces.cell_space import CellSpace
     from pibls.spaces.single_domain import SingleDomainSpace
-    from pibls.spaces.time_windows import TimeWindows
+
+T = TypeVar("T")
+S = TypeVar("S")
 
 
 class Space(Protocol):
@@ -33,6 +35,11 @@ class Space(Protocol):
     def nodes(self) -> int:
         """Number of functions per unknown (the largest one)."""
 
+    @property
+    @abstractmethod
+    def unknowns(self) -> int:
+        """Number of unknowns."""
+
     @abstractmethod
     def values(self, sites: tuple[Array, ...], derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
         """∂^α u_k at the sites for each derivative, (number of derivatives, n)."""
@@ -47,6 +54,20 @@ class Space(Protocol):
         """Whether the space is Chebyshev polynomials of time alone, in windows (ordinary evolutions)."""
         return False
 
+    def by_kind(
+        self,
+        *,
+        single_domain: Callable[[SingleDomainSpace], T] | None = None,
+        cells: Callable[[CellSpace], T] | None = None,
+        other: Callable[[Space], T] | None = None,
+    ) -> T:
+        """Return the function of the kind of space in which systems are assembled, applied to the space.
+
+        Subdomains are assembled on a single domain. ``other`` is applied to spaces without a function of
+        their own, and those in which no system is assembled.
+        """
+        return apply_first(self, other)
+
     @property
     def known_range(self) -> tuple[int, float, float] | None:
         """(axis, low, high) if the functions are defined only for this range of a coordinate, else None."""
@@ -57,28 +78,30 @@ class Space(Protocol):
         return box[None]
 
     @property
-    def as_single_domain(self) -> SingleDomainSpace | None:
-        """The space itself if it is a single domain with a basis for each unknown, else None."""
-        return None
+    def window_spaces(self) -> tuple[Space, ...]:
+        """The space of each time window; without windows the space itself."""
+        return (self,)
 
-    @property
-    def as_cells(self) -> CellSpace | None:
-        """The space itself if it has a space in each cell of a tree, else None."""
-        return None
+    def window_coefficients(self, w: Array) -> list[Array]:
+        """Return the coefficients of each of the ``window_spaces``."""
+        return [w]
 
-    @property
-    def as_time_windows(self) -> TimeWindows | None:
-        """The space itself if it has a space in each time window, else None."""
-        return None
-
-    @property
-    def assembly_space(self) -> SingleDomainSpace | None:
-        """The bases of all unknowns in all subdomains, in which systems are assembled, if any."""
-        return self.as_single_domain
+    def with_window_spaces(self, parts: Sequence[Space]) -> Space:
+        """Return the space with other spaces in its time windows."""
+        (part,) = parts
+        return part
 
     def on_all_subdomains(self, unknowns: int) -> Space:
         """Return the space whose unknowns are numbered over all subdomains, p·unknowns + k."""
         return RepeatedUnknowns(self, unknowns)
+
+
+def apply_first(space: S, *functions: Callable[[S], T] | None) -> T:
+    """Return the first function that is given, applied to a space."""
+    for function in functions:
+        if function is not None:
+            return function(space)
+    raise TypeError(f"no system is assembled in a {type(space).__name__}")
 
 
 class LocatedSpace(Space):
@@ -131,6 +154,10 @@ class ConcatenatedSpace(Space):
     def nodes(self) -> int:
         return sum(p.nodes for p in self.parts)
 
+    @property
+    def unknowns(self) -> int:
+        return self.parts[0].unknowns
+
 
 @dataclass(frozen=True)
 class RepeatedUnknowns(Space):
@@ -146,6 +173,10 @@ class RepeatedUnknowns(Space):
     @property
     def nodes(self) -> int:
         return self.space.nodes
+
+    @property
+    def unknowns(self) -> int:
+        return self.space.unknowns
 
     def values(self, sites: tuple[Array, ...], derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
         own = tuple(replace(j, unknown=j.unknown % self.count) for j in derivatives)

@@ -2,8 +2,9 @@ r"""A space on a single domain with a basis per unknown: u_k(x) = A_k(x) w_k. Un
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -13,7 +14,12 @@ from pibls.basis.protocol import Operator, apply_operators, linear_combinations,
 from pibls.problem import PartialDerivative
 from pibls.runtime.caching import cached_property
 from pibls.runtime.deadline import check_deadline
-from pibls.spaces.protocol import Space
+from pibls.spaces.protocol import Space, apply_first
+
+if TYPE_CHECKING:
+    from pibls.spaces.cell_space import CellSpace
+
+T = TypeVar("T")
 
 SLICE_ENTRIES = 1 << 16
 """Entries of ∂^α A per slice: half a megabyte, so that all derivatives stay in the processor's cache."""
@@ -87,8 +93,17 @@ class SingleDomainSpace(Space):
         return out
 
     @property
-    def as_single_domain(self) -> SingleDomainSpace:
-        return self
+    def unknowns(self) -> int:
+        return len(self.bases)
+
+    def by_kind(
+        self,
+        *,
+        single_domain: Callable[[SingleDomainSpace], T] | None = None,
+        cells: Callable[[CellSpace], T] | None = None,
+        other: Callable[[Space], T] | None = None,
+    ) -> T:
+        return apply_first(self, single_domain, other)
 
     def parts_with_coefficients(self, w: Array) -> list[tuple[SingleDomainSpace, Array]]:
         """Return the space itself, as the only part."""

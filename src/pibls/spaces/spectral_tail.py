@@ -1,11 +1,14 @@
-r"""Decay of the Chebyshev coefficients of u(x) = Σ c_i T_{i₁}(ξ₁) ⋯ T_{i_d}(ξ_d) in a cell along each axis.
+r"""Spectral indicator: the coefficients c_i of u = Σ c_i f_{i₁}(ξ₁) ⋯ f_{i_d}(ξ_d) at the highest degrees.
 
-If a cell resolves the solution, the coefficients at the highest degrees that its basis can represent are
-small. If they are large, the cell is too long along that axis, even if the residual at some points is small.
+If a cell, an interval or a time window resolves the solution, the coefficients at the highest degrees that
+its basis can represent are small. If they are large, it is too long along that axis, even if the residual at
+some points is small. `spectral_tail` serves all discretizations. Bases without degrees, as random features,
+are first expanded in Chebyshev polynomials (`cell_tails`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 from itertools import product
 from math import ceil, comb
@@ -20,6 +23,31 @@ _TAIL_START = 0.75  # the tail begins at this fraction of the resolved degree �
 _DEGREES_ABOVE = 4  # … and ends so many degrees above it
 _MIDDLE = (0.35, 0.5)  # range of degrees, as fractions, with which the highest are compared
 _INDEPENDENT_FRACTION = 0.8  # fraction of the random features that are numerically independent
+
+
+def decayed_spectrum(c: Array, axis: int, kept: Collection[int] = ()) -> Array:
+    """Return max|c_j|, j ≥ i, for each degree i along an axis, over all other axes except those ``kept``.
+
+    Single coefficients may vanish, as those of odd degrees of an even function.
+
+    >>> decayed_spectrum(np.array([[1.0, 0.0, 0.1, 0.0], [0.5, 0.3, 0.0, 0.0]]), 1)
+    array([1. , 0.3, 0.1, 0. ])
+    """
+    along = axis % c.ndim
+    largest = np.abs(c).max(axis=tuple(i for i in range(c.ndim) if i != along and i not in kept))
+    position = sum(i < along for i in kept)
+    return np.flip(np.maximum.accumulate(np.flip(largest, position), axis=position), position)
+
+
+def spectral_tail(c: Array, axis: int, last: int, kept: Collection[int] = ()) -> Array:
+    """Return the largest of the ``last`` coefficients along an axis, for each index of the axes ``kept``.
+
+    >>> spectral_tail(np.array([[1.0, 0.0, 0.1, 0.0], [0.5, 0.3, 0.0, 0.0]]), 1, 2, kept=(0,))
+    array([0.1, 0. ])
+    """
+    along = axis % c.ndim
+    ends = c[(slice(None),) * along + (slice(c.shape[along] - last, None),)]
+    return np.asarray(np.abs(ends).max(axis=tuple(i for i in range(c.ndim) if i not in kept)))
 
 
 def resolved_degree(nodes: int, d: int) -> int:
@@ -46,8 +74,8 @@ def _grid(n: int, d: int) -> Array:
     return np.stack(np.meshgrid(*(nodes,) * d, indexing="ij"), -1).reshape(-1, d)
 
 
-def _coefficients(part: SingleDomainSpace, w: Array, box: Array, unknowns: int) -> tuple[Array, Array, int]:
-    """Return the Chebyshev coefficients of each unknown (unknowns, n, …), max|u| and the resolved degree."""
+def _coefficients(part: SingleDomainSpace, w: Array, box: Array, unknowns: int) -> tuple[Array, int]:
+    """Return the Chebyshev coefficients of each unknown (unknowns, n, …), and the resolved degree."""
     d = len(box)
     degree = resolved_degree(part.nodes, d)
     n = degree + 1 + _DEGREES_ABOVE
@@ -58,13 +86,13 @@ def _coefficients(part: SingleDomainSpace, w: Array, box: Array, unknowns: int) 
     c = u.reshape((unknowns,) + (n,) * d)
     for axis in range(1, d + 1):
         c = np.moveaxis(np.tensordot(matrix, c, axes=(1, axis)), 0, axis)
-    return c, np.abs(u).max(axis=1), degree
+    return c, degree
 
 
-def spectral_tails(part: SingleDomainSpace, w: Array, box: Array, unknowns: int) -> tuple[Array, Array]:
-    """Return the largest high-degree coefficient along each axis (unknowns, d), and max|u| (unknowns,)."""
-    c, sizes, degree = _coefficients(part, w, box, unknowns)
-    return _largest(c, ceil(_TAIL_START * degree), c.shape[1]), sizes
+def cell_tails(part: SingleDomainSpace, w: Array, box: Array, unknowns: int) -> Array:
+    """Return the spectral tail of the functions in a cell along each axis, (unknowns, d)."""
+    c, degree = _coefficients(part, w, box, unknowns)
+    return _tails(c, c.shape[1] - ceil(_TAIL_START * degree))
 
 
 def high_degree_remainder(part: SingleDomainSpace, w: Array, box: Array, unknowns: int, S: Array) -> Array:
@@ -91,17 +119,15 @@ def _powers(degree: int, d: int) -> tuple[tuple[int, ...], ...]:
 
 def decay_rates(part: SingleDomainSpace, w: Array, box: Array, unknowns: int) -> Array:
     """Return the decay of the coefficients along each axis in decimal digits per degree, (unknowns, d)."""
-    c, _, degree = _coefficients(part, w, box, unknowns)
-    low, high = ceil(_MIDDLE[0] * degree), ceil(_MIDDLE[1] * degree)
-    before, after = _largest(c, low, high + 1), _largest(c, ceil(_TAIL_START * degree), degree + 1)
+    c, degree = _coefficients(part, w, box, unknowns)
+    low, high, first = (ceil(share * degree) for share in (*_MIDDLE, _TAIL_START))
+    before, after = _tails(c, high + 1 - low, high + 1), _tails(c, degree + 1 - first, degree + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         digits = np.nan_to_num(np.log10(before / after), posinf=0.0, neginf=0.0)
-    return np.asarray(digits / max(ceil(_TAIL_START * degree) - low, 1))
+    return np.asarray(digits / max(first - low, 1))
 
 
-def _largest(c: Array, first: int, stop: int) -> Array:
-    """Return the largest coefficient with a degree in this range along each axis, (unknowns, d)."""
-    axes = range(1, c.ndim)
-    return np.array(
-        [[np.abs(np.take(part, range(first, stop), axis=axis - 1)).max() for axis in axes] for part in c]
-    )
+def _tails(c: Array, last: int, stop: int | None = None) -> Array:
+    """Return the tails (unknowns, d) of coefficients (unknowns, n, …); only degrees below ``stop`` count."""
+    below = [np.moveaxis(c, i, -1)[..., :stop] for i in range(1, c.ndim)]
+    return np.stack([spectral_tail(part, -1, last, kept=(0,)) for part in below], axis=1)

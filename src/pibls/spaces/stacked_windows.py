@@ -14,6 +14,7 @@ from pibls.arrays import Array, Indices
 from pibls.basis.polynomials.chebyshev import as_common_chebyshev, chebyshev_values, derivative_matrix
 from pibls.problem import PartialDerivative
 from pibls.spaces.protocol import Space
+from pibls.spaces.single_domain import SingleDomainSpace
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,11 @@ class StackedWindows:
     @classmethod
     def of(cls, parts: Sequence[Space]) -> StackedWindows | None:
         """Return the stacked windows, or None if some of them have another basis."""
-        whole = [p.as_single_domain for p in parts if p.as_single_domain is not None]
+        whole = [p for p in parts if isinstance(p, SingleDomainSpace)]
         if len(whole) != len(parts):
             return None
         bases = as_common_chebyshev([b for p in whole for b in p.bases])
-        unknowns = len(whole[0].bases)
+        unknowns = whole[0].unknowns
         if bases is None or len(bases) != unknowns * len(parts):
             return None
         own = bases[::unknowns]

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from pibls.arrays import Array, Indices
 from pibls.problem import PartialDerivative
 from pibls.spaces.protocol import LocatedSpace, Space, evaluate_by_part
 from pibls.spaces.single_domain import SingleDomainSpace
+
+if TYPE_CHECKING:
+    from pibls.spaces.cell_space import CellSpace
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,14 @@ class SubdomainSpace(LocatedSpace):
     def unknowns(self) -> int:
         return len(self.combined.bases) // self.count
 
-    @property
-    def assembly_space(self) -> SingleDomainSpace:
-        return self.combined
+    def by_kind(
+        self,
+        *,
+        single_domain: Callable[[SingleDomainSpace], T] | None = None,
+        cells: Callable[[CellSpace], T] | None = None,
+        other: Callable[[Space], T] | None = None,
+    ) -> T:
+        return self.combined.by_kind(single_domain=single_domain, other=other)
 
     def on_all_subdomains(self, unknowns: int) -> Space:
         return self.combined

@@ -2,7 +2,8 @@ r"""A space divided into time windows: u(x, t) = u_i(x, t) for t in the window (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -31,8 +32,14 @@ class TimeWindows(LocatedSpace, ConcatenatedSpace):
         return self._stacked is not None
 
     @property
-    def as_time_windows(self) -> TimeWindows:
-        return self
+    def window_spaces(self) -> tuple[Space, ...]:
+        return self.parts
+
+    def window_coefficients(self, w: Array) -> list[Array]:
+        return [w[a:b] for a, b in pairwise(self.starts)]
+
+    def with_window_spaces(self, parts: Sequence[Space]) -> TimeWindows:
+        return replace(self, parts=tuple(parts))
 
     @property
     def time_windows(self) -> tuple[tuple[float, float], ...]:

@@ -20,7 +20,7 @@ from pibls.adaptive.cell_indicators import (
     ClippedCells,
     cell_differences,
     cell_space_of,
-    cell_tails,
+    clipped_cell_tails,
     residual_indicators,
     spectral_decay,
 )
@@ -385,7 +385,7 @@ class CellStrategy(Strategy):
         pairs = zip(
             space.parts_with_coefficients(found.w), self._clipped_cells.clipped_boxes(space.tree), strict=True
         )
-        spectra = [cell_tails(self._clipped_cells, part, w, box) for (part, w), box in pairs]
+        spectra = [clipped_cell_tails(self._clipped_cells, part, w, box) for (part, w), box in pairs]
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
         unmet, self._worst_points = residual_indicators(self._clipped_cells, found, scales)

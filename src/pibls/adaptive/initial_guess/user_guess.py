@@ -30,11 +30,15 @@ _FIT_NODES = 128  # random features that approximate a Python function, which gi
 class InitialGuess(Space):
     """One function per unknown with its derivatives; unknowns that are not given are zero."""
 
-    unknowns: tuple[Evaluator | None, ...]
+    evaluators: tuple[Evaluator | None, ...]
 
     @property
     def columns(self) -> int:
         return 0
+
+    @property
+    def unknowns(self) -> int:
+        return len(self.evaluators)
 
     @property
     def nodes(self) -> int:
@@ -43,7 +47,7 @@ class InitialGuess(Space):
     def values(self, sites: tuple[Array, ...], derivatives: tuple[PartialDerivative, ...], w: Array) -> Array:
         out = np.zeros((len(derivatives), len(sites[0])))
         for row, derivative in zip(out, derivatives, strict=True):
-            evaluate = self.unknowns[derivative.unknown]
+            evaluate = self.evaluators[derivative.unknown]
             if evaluate is not None:
                 row[:] = evaluate(sites[derivative.site], derivative.alpha)
         return out

@@ -102,8 +102,7 @@ class SubdomainProblem:
 
     def assemble(self, space: Space, points: Points, rng: np.random.Generator) -> System | StreamedSystem:
         """Assemble the system of all subdomains, with points in proportion to their functions."""
-        together = space.assembly_space
-        assert together is not None
+        together = space.by_kind(single_domain=_itself)
         sizes = [together.bases[i * self.compiled.unknowns].size for i in range(len(self.subdomains))]
         counts = [_share_points(points, size / max(sum(sizes), 1), self.compiled.dimension) for size in sizes]
         found = self.residual_points(counts, rng, self._hole_boundaries(sum(sizes)))
@@ -314,8 +313,7 @@ class SubdomainProblem:
         self, where: Mapping[Region, PointSet], space: Space, w: Array, box: Array, sizes: Array
     ) -> dict[str, ScaledResidual]:
         """Return the residuals of the interface conditions by name; ``sizes`` are max|u| of the unknowns."""
-        together = space.assembly_space
-        assert together is not None
+        together = space.by_kind(single_domain=_itself)
         out: dict[str, ScaledResidual] = {}
         least = np.tile(sizes, len(self.subdomains))
         for region, there in where.items():
@@ -333,6 +331,10 @@ class SubdomainProblem:
         """Return for each unknown of each subdomain the points in that subdomain."""
         where = self.decomposition.locate(X)
         return [X[where == p] for p in range(len(self.subdomains)) for _ in range(self.compiled.unknowns)]
+
+
+def _itself(space: SingleDomainSpace) -> SingleDomainSpace:
+    return space
 
 
 def _share_points(points: Points, share: float, d: int) -> Points:

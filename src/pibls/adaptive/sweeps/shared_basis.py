@@ -232,7 +232,8 @@ class SharedBasisSolver:
     def of(cls, problem: Problem, found: Any) -> SharedBasisSolver | None:
         """Create the solver from a problem and its solution; None if the solution has no single basis."""
         spec, points = found.settings.get("basis"), found.settings.get("points")
-        if spec is None or points is None or found.space.as_single_domain is None:
+        single = found.space.by_kind(single_domain=lambda _: True, other=lambda _: False)
+        if spec is None or points is None or not single:
             return None  # not implemented for cells and time windows
         compiled, domain = compile_problem(problem), problem.domain
         if any(r.region.is_integral for r in compiled.residuals):

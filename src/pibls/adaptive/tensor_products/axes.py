@@ -23,6 +23,7 @@ from pibls.assembly.tensor_products.box_problem import BoxProblem
 from pibls.basis.polynomials.splines import Splines
 from pibls.spaces import TensorGridSpace
 from pibls.spaces.axis_partition import refine_partition, shifted_edges
+from pibls.spaces.spectral_tail import decayed_spectrum, spectral_tail
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,9 @@ def initial_partitions(context: ValidationContext, orders: Sequence[int]) -> Axi
     return AxisPartitions(tuple(edges), tuple(sizes))
 
 
-def spectral_tail(S: Array) -> Array:
+def interval_tails(S: Array) -> Array:
     """Return the larger of the last two coefficients of each interval, (P,): odd ones may vanish."""
-    return np.asarray(S[:, -2:].max(axis=1))
+    return spectral_tail(S, 1, 2, kept=(0,))
 
 
 def axis_spectra(parts: Sequence[Array], sizes: Array) -> list[Array]:
@@ -123,11 +124,9 @@ def _refine_axis(
 ) -> tuple[tuple[float, ...], int]:
     """Grade intervals at singular ends; otherwise choose between halving and more polynomials by size."""
     P = len(edges) - 1
-    # Largest coefficient from each degree on: those of odd degrees may vanish.
-    fallen = np.maximum.accumulate(S[:, ::-1], axis=1)[:, ::-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log10(np.maximum(fallen, 1e-300))
-        missing = np.log10(np.maximum(spectral_tail(S), 1e-300) / limit)
+        logs = np.log10(np.maximum(decayed_spectrum(S, 1, kept=(0,)), 1e-300))
+        missing = np.log10(np.maximum(interval_tails(S), 1e-300) / limit)
     missing = np.where(missing > 0, missing + AXES.safety_digits, 0.0)
     middle, last = (math.ceil(share * n) for share in AXES.rate_range)
     rate = (logs[:, middle] - logs[:, last]) / (last - middle)

@@ -16,7 +16,7 @@ import numpy as np
 from pibls.adaptive.budget import Budget
 from pibls.adaptive.candidate import Candidate, condition_errors
 from pibls.adaptive.strategy import Strategy
-from pibls.adaptive.tensor_products.axes import AxisPartitions, axis_spectra, spectral_tail
+from pibls.adaptive.tensor_products.axes import AxisPartitions, axis_spectra, interval_tails
 from pibls.adaptive.thresholds import CELLS, SCHEDULER, TENSOR_PRODUCTS
 from pibls.adaptive.validation.context import ValidationContext
 from pibls.adaptive.validation.estimate import ErrorEstimate, compare, with_lower_bound
@@ -131,7 +131,7 @@ class PartitionStrategy(Strategy):
         self._previous, self._current = self._current, made
         sizes = self.scales(made.candidate)
         spectra = self._spectra(made, sizes)
-        worst = max(float(spectral_tail(S).max()) for S in spectra)
+        worst = max(float(interval_tails(S).max()) for S in spectra)
         self._record(made, worst)
         if self._is_unsuitable(made, sizes):
             self._is_finished = True
@@ -197,7 +197,7 @@ class PartitionStrategy(Strategy):
             self._is_finished = True  # two functions agree that are no solution
         else:
             # Errors are assumed to be proportional to the spectral tails.
-            worst = max(float(spectral_tail(S).max()) for S in spectra)
+            worst = max(float(interval_tails(S).max()) for S in spectra)
             share = (
                 max(0.5 * context.tol / relative_error, context.thresholds.min_cell_share)
                 if math.isfinite(relative_error)

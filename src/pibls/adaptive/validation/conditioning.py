@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
 
 import numpy as np
 
@@ -24,9 +23,9 @@ from pibls.assembly.even_odd import EvenOddSystem
 from pibls.assembly.scaled_residuals import residuals_at
 from pibls.assembly.shared_coefficients import SharedCoefficientSystem
 from pibls.assembly.system import System
-from pibls.linalg import RidgeQR
-from pibls.linalg.matrix import Matrix, as_matrix, is_finite
+from pibls.linalg.matrix import is_finite
 from pibls.linalg.protocol import LeverageFactorization, as_leverage_factorization
+from pibls.linalg.ridge_qr import leverage_factors
 from pibls.nonlinear import Outcome
 from pibls.spaces import SingleDomainSpace, Space
 
@@ -69,10 +68,12 @@ def conditioning_at(
     if not is_finite(J):
         return UNKNOWN_CONDITIONING
     known = None if exactly else found_with
-    found = compute_conditioning(context, system, _factors(J, known), outcome.w, sample_offset)
+    found = compute_conditioning(
+        context, system, leverage_factors(J) if known is None else known, outcome.w, sample_offset
+    )
     if system.is_linear or exactly or found.stability_constant > context.thresholds.min_stability:
         return found
-    return compute_conditioning(context, system, _factors(J, None), outcome.w, sample_offset)
+    return compute_conditioning(context, system, leverage_factors(J), outcome.w, sample_offset)
 
 
 def compute_conditioning(
@@ -110,15 +111,6 @@ def compute_conditioning(
         return Conditioning(stability_constant)
     return Conditioning(
         stability_constant, _EPS * factors.influence(np.array(least_determined), system.term_magnitudes(w))
-    )
-
-
-def _factors(J: Matrix, known: LeverageFactorization | None) -> LeverageFactorization:
-    """Return the factors of J: the known ones if there are any."""
-    made: Any = RidgeQR().factor(J) if known is None else known
-    return cast(
-        "LeverageFactorization",
-        made.factored_triangle() if as_matrix(J).is_streamed and known is None else made,
     )
 
 

@@ -117,11 +117,29 @@ class ValidationContext:
     ) -> ValidationContext:
         """Create the context; ``cache`` has results of earlier solves, independent of seed and tol."""
         cache = ValidationCache() if cache is None else cache
-        cached = cache.contexts.get(seed) if extra is None or not extra.blocks else None
+        extra = Enrichment() if extra is None else extra
+        if extra.blocks:
+            return cls._with_points(compiled, domain, seed, tol, extra, cache)
+        cached = cache.contexts.get(seed)
         if cached is not None and cached.compiled is compiled:
             # Values of Python functions are not reused: they may have changed.
             known = {key: k for key, k in cached.coefficients_cache.items() if not k.residual.data}
             return replace(cached, tol=tol, rounding_shifts=[], coefficients_cache=known)
+        context = cls._with_points(compiled, domain, seed, tol, extra, cache)
+        cache.store(context)
+        return context
+
+    @classmethod
+    def _with_points(
+        cls,
+        compiled: CompiledProblem,
+        domain: Domain,
+        seed: int,
+        tol: float,
+        extra: Enrichment,
+        cache: ValidationCache,
+    ) -> ValidationContext:
+        """Place the validation points."""
         d = compiled.dimension
         n = VALIDATION.held_out.get(d, 1000)
         faces = max(n // 2, 2) if d > 1 else 2
@@ -132,7 +150,6 @@ class ValidationContext:
             r: narrow_extremes(r, found, compiled.on_region(r), domain, cache.extremes)
             for r, found in held_out.items()
         }
-        extra = Enrichment() if extra is None else extra
         held_out = {
             r: extra.add_validation_points(r, PointSet.joined([found, *narrow_points[r]]))
             for r, found in held_out.items()
@@ -143,7 +160,7 @@ class ValidationContext:
         )
         narrow_sites = [p.sites[0] for each in narrow_points.values() for p in each]
         inside = [p.sites[0] for r, each in narrow_points.items() if r.is_interior for p in each]
-        context = cls(
+        return cls(
             compiled,
             domain,
             held_out,
@@ -155,9 +172,6 @@ class ValidationContext:
             cache=cache,
             narrow_data_points=np.concatenate([np.empty((0, d)), *inside]),
         )
-        if not extra.blocks:
-            cache.store(context)
-        return context
 
     def on_subdomains(self, materials: SubdomainDecomposition) -> ValidationContext:
         """Return the context on subdomains, with the same number of validation points in each."""

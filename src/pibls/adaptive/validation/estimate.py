@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from pibls.adaptive.thresholds import DEFAULT
-from pibls.arrays import Array
+from pibls.arrays import Array, Mask
 from pibls.assembly.scaled_residuals import ScaledResidual
 from pibls.errors import ProblemError
 from pibls.problem import PartialDerivative
@@ -49,11 +48,13 @@ class ErrorEstimate:
     left_out: tuple[tuple[float, float], ...] = field(default=(), compare=False)
     """(a, b) of an evolution: ``max`` and ``l2`` do not cover the times from a until before b."""
 
-    def with_history(self, history: Iterable[tuple[float, float]], **changes: Any) -> ErrorEstimate:
-        """The same with other errors over time, and the largest that is covered as maximum."""
+    def with_history(self, history: Iterable[tuple[float, float]], l2: float | None = None) -> ErrorEstimate:
+        """Return the estimate with other errors over time, and the largest that is covered as maximum."""
         found = tuple(history)
         covered = [d for t, d in found if not any(is_in_interval(t, layer) for layer in self.left_out)]
-        return replace(self, history=found, max=max(covered, default=self.max), **changes)
+        return replace(
+            self, history=found, max=max(covered, default=self.max), l2=self.l2 if l2 is None else l2
+        )
 
     def over_time(self) -> tuple[Array, Array]:
         """Return times and the estimated maximum error at each of them, for an evolution.
@@ -88,10 +89,10 @@ class ErrorEstimate:
         return f"{text}, without the times from {spans}{more}, which error.over_time() includes"
 
 
-def is_in_interval(t: Any, layer: tuple[float, float]) -> Any:
+def is_in_interval(t: Array | float, layer: tuple[float, float]) -> Mask:
     """Whether times are in the half-open interval from the start of a layer to its end."""
     a, b = layer
-    return (a <= t) & (t < b) if a <= b else (b < t) & (t <= a)
+    return np.asarray((a <= t) & (t < b) if a <= b else (b < t) & (t <= a))
 
 
 def combine_unknowns(each: Sequence[ErrorEstimate]) -> ErrorEstimate:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Complex, MultiIndex
+from pibls.arrays import Array, Complex, MultiIndex, Numbers
 from pibls.assembly.evolutions.mode_groups import Parity
 from pibls.assembly.evolutions.tensor_layout import TensorLayout
 from pibls.assembly.tensor_products.separable import ROUNDING, ConstrainedAxis
@@ -352,7 +352,7 @@ def _axis_modes(
 
 
 def _slopes(
-    basis: Basis1D, span: ConstrainedAxis, nodes: Array, modes: Array, values: Any, half: float, m: int
+    basis: Basis1D, span: ConstrainedAxis, nodes: Array, modes: Numbers, values: Numbers, half: float, m: int
 ) -> _ModeTransform:
     """Return the transform to derivatives of the modes, and to the kernel of ∂ at the nodes."""
     n = len(modes)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -322,10 +321,11 @@ def linearize(batch: CellBatch, v: Array) -> tuple[tuple[RowStrip, ...], Array]:
     """Return the strips of J, and b, linearized about v."""
     strips, targets, start = list[RowStrip](), [np.empty(0)], 0
     for c in batch:
-        found: list[tuple[Any, Array]] = []
+        found: list[tuple[Array, Array]] = []
         for system in c.systems:
             stop = start + system.nonlinear_values
-            found.append(system.linearize(v[start:stop]))
+            slopes, target = system.linearize(v[start:stop])
+            found.append((np.asarray(slopes), target))
             start = stop
         faces, targets_on_faces = list(c.face_strips), c.jumps.copy() if c.nonlinear_fluxes else c.jumps
         for part, (slopes, target) in zip(c.nonlinear_fluxes, found[1:], strict=False):

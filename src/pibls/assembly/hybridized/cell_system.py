@@ -11,18 +11,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Indices
 from pibls.assembly.hybridized import cell_batches
-from pibls.assembly.hybridized.cell_batches import CellTask, FaceSide, GlobalCoefficients, PointPlacement
+from pibls.assembly.hybridized.cell_batches import (
+    CellBatch,
+    CellTask,
+    FaceSide,
+    GlobalCoefficients,
+    PointPlacement,
+)
 from pibls.assembly.hybridized.face_traces import CellFaces, FaceCoupling
 from pibls.assembly.system_base import SystemBase
-from pibls.linalg.tree.block_sparse import BlockSparseMatrix
-from pibls.linalg.tree.engine import LOCAL, Engine
+from pibls.linalg.tree.block_sparse import BlockSparseMatrix, Strips
+from pibls.linalg.tree.engine import LOCAL, Engine, Handle
 from pibls.linalg.tree.layout import Layout
 from pibls.problem.forms.compilation import CompiledProblem
 from pibls.runtime.caching import cached_property
@@ -69,7 +73,7 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
     is_linear: bool
     engine: Engine = field(repr=False)
     layout: Layout = field(repr=False)
-    batches: tuple[Any, ...] = field(repr=False)
+    batches: tuple[Handle[CellBatch], ...] = field(repr=False)
     """For each bundle of fronts a handle of the systems of its cells."""
     strip_heights: tuple[int, ...] = field(repr=False)
     """Rows of each strip."""
@@ -160,9 +164,14 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
         return out
 
     @cached_property
-    def _frame(self) -> BlockSparseMatrix:
+    def frame(self) -> BlockSparseMatrix:
         """The block structure without entries, which splits and joins vectors."""
         return BlockSparseMatrix(self.engine, self.layout, self.strip_heights, ())
+
+    @property
+    def local_batches(self) -> list[CellBatch]:
+        """The systems of the cells of each bundle, fetched into this process."""
+        return self.engine.get(self.batches)
 
     @property
     def as_single_matrix(self) -> None:
@@ -178,7 +187,7 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._frame.shape
+        return self.frame.shape
 
     @cached_property
     def _cells(self) -> tuple[tuple[int, ...], ...]:
@@ -193,7 +202,7 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
         return tuple(np.concatenate([none, *(np.arange(ends[c], ends[c + 1]) for c in mine)])
                      for mine in self._cells)  # fmt: skip
 
-    def _joined(self, found: Sequence[Any]) -> Array:
+    def _joined(self, found: Sequence[Handle[Array]]) -> Array:
         """Join v from the values of the bundles."""
         out = np.empty(sum(self.value_counts))
         for places, part in zip(self._places, self.engine.get(found), strict=True):
@@ -202,10 +211,10 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
 
     def residual(self, w: Array) -> Array:
         """Return r(w), (rows,)."""
-        found = self._frame.call_per_bundle(
-            cell_batches.residual, self.batches, self._frame.local_coefficients(w)
+        found = self.frame.call_per_bundle(
+            cell_batches.residual, self.batches, self.frame.local_coefficients(w)
         )
-        return self._frame.gather_rows(self.engine.get(found))
+        return self.frame.gather_rows(self.engine.get(found))
 
     def misfits(self, w: Array, sizes: Array) -> tuple[Array, Array]:
         """Return for each cell the largest misfit of its conditions and traces, and its point.
@@ -217,15 +226,15 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
         halves = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
         mine = [{c: halves[c] for c in cells} for cells in self._cells]
         n = len(self.batches)
-        found = self._frame.call_per_bundle(
-            cell_batches.misfits, self.batches, self._frame.local_coefficients(w), [sizes] * n, mine
+        found = self.frame.call_per_bundle(
+            cell_batches.misfits, self.batches, self.frame.local_coefficients(w), [sizes] * n, mine
         )
         worst, places = np.zeros(len(boxes)), boxes.mean(axis=2)
         for part in self.engine.get(found):
             for c, (value, place) in part.items():
                 worst[c], places[c] = value, place
         r = self.residual(w)
-        for rows, parts in zip(self._frame.strips, self.layout.touched, strict=True):
+        for rows, parts in zip(self.frame.strips, self.layout.touched, strict=True):
             if len(parts) > 1 and (face := parts[1] - len(boxes)) < len(self.couplings):
                 c, coupling = parts[0], self.couplings[face]
                 value, place = coupling.max_mismatch(r[rows], sizes, float(halves[c, coupling.face.axis]))
@@ -243,7 +252,7 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
         if self.is_linear:
             return np.empty(0)
         return self._joined(
-            self._frame.call_per_bundle(cell_batches.values, self.batches, self._frame.local_coefficients(w))
+            self.frame.call_per_bundle(cell_batches.values, self.batches, self.frame.local_coefficients(w))
         )
 
     def values_of(self, space: Space, w: Array) -> Array:
@@ -252,26 +261,32 @@ class CellSystem(SystemBase[BlockSparseMatrix]):
             return np.empty(0)
         function = self.engine.put((space, w))
         filled = [function if bundle.strips else (space, w) for bundle in self.layout.bundles]
-        return self._joined(self._frame.call_per_bundle(cell_batches.values_of, self.batches, filled))
+        return self._joined(self.frame.call_per_bundle(cell_batches.values_of, self.batches, filled))
 
     def values_of_constant(self, u: float) -> Array:
         """Return v of the constant function u."""
         if self.is_linear:
             return np.empty(0)
         return self._joined(
-            self._frame.call_per_bundle(
-                cell_batches.values_of_constant, self.batches, [u] * len(self.batches)
-            )
+            self.frame.call_per_bundle(cell_batches.values_of_constant, self.batches, [u] * len(self.batches))
         )
 
     def _linearized(self, v: Array) -> tuple[BlockSparseMatrix, Array]:
-        both = self._frame.call_per_bundle(
+        both = self.frame.call_per_bundle(
             cell_batches.linearize, self.batches, [v[places] for places in self._places]
         )
-        strips = tuple(self._frame.call_per_bundle(itemgetter(0), both))
-        targets = self.engine.get(self._frame.call_per_bundle(itemgetter(1), both))
+        strips = tuple(self.frame.call_per_bundle(_strips_of, both))
+        targets = self.engine.get(self.frame.call_per_bundle(_targets_of, both))
         matrix = BlockSparseMatrix(self.engine, self.layout, self.strip_heights, strips)
         return matrix, matrix.gather_rows(targets)
+
+
+def _strips_of(linearized: tuple[Strips, Array]) -> Strips:
+    return linearized[0]
+
+
+def _targets_of(linearized: tuple[Strips, Array]) -> Array:
+    return linearized[1]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def jump_at(
     if plane not in faces.flux_planes and all(where != plane for _, where, _ in faces.sources):
         return None
     equations = [r for r in compiled.residuals if r.region.is_interior]
-    orders = orders_across(compiled, axis, lambda r: r.is_interior)
+    orders = orders_across(compiled, axis)
 
     def jump(trace: Trace, X: Array) -> Array:
         s = _source_strengths(compiled, plane, len(equations), X)

@@ -6,14 +6,14 @@ coefficient under an outer derivative jumps, fluxes (`problem.forms.interface_fl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.assembly.hybridized.face_traces import Trace, points_beside
 from pibls.errors import ProblemError
-from pibls.problem import PartialDerivative, Region
+from pibls.problem import PartialDerivative
 from pibls.problem.forms.compilation import CompiledProblem, Residual
 
 _FLUX_TOL = 1e-9
@@ -22,11 +22,11 @@ _SHARES = (0.21, 0.5, 0.83)
 """Positions on a face, relative to its extents, at which its two sides are compared."""
 
 
-def orders_across(compiled: CompiledProblem, axis: int, inside: Callable[[Region], bool]) -> tuple[int, ...]:
+def orders_across(compiled: CompiledProblem, axis: int) -> tuple[int, ...]:
     """Return the highest derivative of each unknown across an axis in the equations."""
     out = [0] * compiled.unknowns
     for r in compiled.residuals:
-        if inside(r.region):
+        if r.region.is_interior:
             for j in (*r.linear, *r.nonlinear):
                 out[j.unknown] = max(out[j.unknown], j.alpha[axis])
     return tuple(out)

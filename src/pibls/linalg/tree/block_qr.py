@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.tree.block_sparse import BlockSparseMatrix, Strips
+from pibls.linalg.tree.engine import Handle
 from pibls.linalg.tree.fronts import ContributionBlock, Front, eliminate
 from pibls.linalg.tree.layout import Bundle
 from pibls.runtime.deadline import check_deadline
+
+T = TypeVar("T")
+Fronts: TypeAlias = tuple[Front, ...]
+Transformed: TypeAlias = tuple[list[Array], dict[int, Array]]
+"""Qᵀ b in the rows of each front of a bundle, and its part for other bundles."""
 
 
 def factor(A: BlockSparseMatrix, scale: Array, cond: float) -> BlockFactorization:
@@ -27,19 +32,23 @@ def factor(A: BlockSparseMatrix, scale: Array, cond: float) -> BlockFactorizatio
     engine, layout = A.engine, A.layout
     lengths = A.column_norms(scale)
     ridge = float(cond * np.sqrt(A.shape[1]))
-    fronts: list[Any] = []
-    rests: dict[int, Any] = {}
+    fronts: list[Handle[Fronts]] = []
+    rests: dict[int, Handle[ContributionBlock]] = {}
     for bundle, strips, rows in zip(layout.bundles, A.blocks, A.rows, strict=True):
         mine = {p: lengths[p] for s in bundle.strips for p in layout.touched[s]}
         inputs = [rests.pop(f) for f in bundle.inputs]
         done = engine.call(eliminate_bundle, bundle, strips, scale[rows], mine, inputs, ridge)
         rests.update({f: engine.call(_contribution, done, f) for f in bundle.outputs})
-        fronts.append(engine.call(itemgetter(0), done))
+        fronts.append(engine.call(_fronts, done))
         del done, inputs  # releases the contributions
     return BlockFactorization(A, scale, tuple(lengths), tuple(fronts))
 
 
-def _contribution(done: tuple[Any, Mapping[int, Any]], front: int) -> Any:
+def _fronts(done: tuple[Fronts, Mapping[int, ContributionBlock]]) -> Fronts:
+    return done[0]
+
+
+def _contribution(done: tuple[object, Mapping[int, T]], front: int) -> T:
     """Return the contribution of one front of a bundle to its parent."""
     return done[1][front]
 
@@ -51,7 +60,7 @@ def eliminate_bundle(
     lengths: Mapping[int, Array],
     inputs: Sequence[ContributionBlock],
     ridge: float,
-) -> tuple[tuple[Front, ...], dict[int, ContributionBlock]]:
+) -> tuple[Fronts, dict[int, ContributionBlock]]:
     """Return the fronts of a bundle and its contributions to other bundles."""
     number = {s: i for i, s in enumerate(bundle.strips)}
     ends = np.cumsum([0, *map(len, strips)]).tolist()
@@ -74,7 +83,7 @@ def eliminate_bundle(
 
 def forward(
     bundle: Bundle, fronts: Sequence[Front], b: Array, heights: Sequence[int], inputs: Sequence[Array]
-) -> tuple[list[Array], dict[int, Array]]:
+) -> Transformed:
     """Return Qᵀ b in the rows of each front, and its part for other bundles."""
     ends = np.cumsum([0, *heights]).tolist()
     parts_of_b = {s: b[i:j] for s, i, j in zip(bundle.strips, ends[:-1], ends[1:], strict=True)}
@@ -90,7 +99,7 @@ def forward(
 def backward(
     bundle: Bundle,
     fronts: Sequence[Front],
-    turned: tuple[list[Array], dict[int, Array]],
+    turned: Transformed,
     known: Sequence[Mapping[int, Array]],
 ) -> dict[int, Array]:
     """Solve R y = top for the parts of a bundle, given the solution in the parts eliminated later."""
@@ -116,7 +125,7 @@ class BlockFactorization:
     matrix: BlockSparseMatrix = field(repr=False)
     row_scale: Array = field(repr=False)
     column_scale: tuple[Array, ...] = field(repr=False)
-    fronts: tuple[Any, ...] = field(repr=False)
+    fronts: tuple[Handle[Fronts], ...] = field(repr=False)
     """A handle of the fronts of each bundle."""
 
     @property
@@ -127,8 +136,8 @@ class BlockFactorization:
         A, call = self.matrix, self.matrix.engine.call
         layout = A.layout
         scaled = b / self.row_scale
-        turned: list[Any] = []
-        contributions: dict[int, Any] = {}
+        turned: list[Handle[Transformed]] = []
+        contributions: dict[int, Handle[Array]] = {}
         for bundle, fronts, rows in zip(layout.bundles, self.fronts, A.rows, strict=True):
             heights = [A.heights[s] for s in bundle.strips]
             done = call(
@@ -136,13 +145,12 @@ class BlockFactorization:
             )
             turned.append(done)
             contributions.update({f: call(_contribution, done, f) for f in bundle.outputs})
-        found: list[Any] = [None] * len(layout.bundles)
-        for i in reversed(range(len(layout.bundles))):
-            bundle = layout.bundles[i]
+        found: dict[int, Handle[dict[int, Array]]] = {}
+        for i, bundle in reversed(list(enumerate(layout.bundles))):
             later = sorted({layout.solving_bundle[p] for p in bundle.external_parts})
             found[i] = call(backward, bundle, self.fronts[i], turned[i], [found[j] for j in later])
         w = np.empty(self.rank)
-        for mine in A.engine.get(found):
+        for mine in A.engine.get([found[i] for i in range(len(layout.bundles))]):
             for p, y in mine.items():
                 w[layout.columns[p]] = y / self.column_scale[p]
         return w

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, Indices
 from pibls.errors import ProblemError
 from pibls.linalg.matrix import Matrix, StructuredMatrix
-from pibls.linalg.tree.engine import LOCAL, Engine
+from pibls.linalg.tree.engine import LOCAL, Engine, Handle
 from pibls.linalg.tree.layout import Layout
 from pibls.runtime.caching import cached_property
 from pibls.runtime.memory import check_memory
+
+if TYPE_CHECKING:
+    from pibls.linalg.ridge_qr import RidgeQR
+    from pibls.linalg.tree.block_qr import BlockFactorization
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -61,14 +68,14 @@ class BlockSparseMatrix(StructuredMatrix):
     layout: Layout
     heights: tuple[int, ...] = field(repr=False)
     """Number of rows of each strip."""
-    blocks: tuple[Any, ...] = field(repr=False)
+    blocks: tuple[Handle[Strips], ...] = field(repr=False)
     """A handle of the strips of each bundle."""
 
     @classmethod
     def of(cls, strips: Sequence[RowStrip], columns: Sequence[Indices]) -> BlockSparseMatrix:
         """Return a matrix stored in this process; ``columns`` are the columns of each part."""
         layout = Layout.of([s.parts for s in strips], columns)
-        return cls(LOCAL, layout, tuple(map(len, strips)), (tuple(strips),))
+        return cls(LOCAL, layout, tuple(map(len, strips)), (LOCAL.put(tuple(strips)),))
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -106,11 +113,10 @@ class BlockSparseMatrix(StructuredMatrix):
             out[rows] = found
         return out
 
-    def call_per_bundle(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+    def call_per_bundle(self, function: Callable[..., T], *arguments: Sequence[object]) -> list[Handle[T]]:
         """Return a handle of function(…) for each bundle; bundles without rows are evaluated locally."""
-        call = self.engine.call
         return [
-            call(function, *mine) if bundle.strips else function(*mine)
+            (self.engine if bundle.strips else LOCAL).call(function, *mine)
             for bundle, *mine in zip(self.layout.bundles, *arguments, strict=True)
         ]
 
@@ -134,18 +140,18 @@ class BlockSparseMatrix(StructuredMatrix):
                 squares[p] += values
         return [np.where(s > 0, np.sqrt(s), 1.0) for s in squares]
 
-    def blend(self, other: Any, share: float) -> Matrix:
+    def blend(self, other: Self, share: float) -> Matrix:
         shares = [share] * len(self.blocks)
         return replace(
             self, blocks=tuple(self.call_per_bundle(blend_strips, self.blocks, other.blocks, shares))
         )
 
-    def factor_ridge(self, solver: Any, scale: Array, cond: float) -> Any:
+    def factor_ridge(self, solver: RidgeQR, scale: Array, cond: float) -> BlockFactorization:
         from pibls.linalg.tree import block_qr
 
         return block_qr.factor(self, scale, cond)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         (rows, columns), gigabytes = self.shape, 8 * np.prod(self.shape, dtype=float) / 2**30
         try:
             check_memory(gigabytes * 2**30)

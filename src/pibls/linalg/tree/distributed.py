@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future as ThreadResult
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
 from threading import Thread
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypedDict, TypeVar, cast, runtime_checkable
 from weakref import WeakSet
 
 import numpy as np
@@ -25,6 +25,7 @@ from pibls.linalg.tree.engine import (
     Engine,
     EngineLostError,
     EngineProgress,
+    Handle,
     MemoryDemand,
     TooLargeError,
 )
@@ -53,6 +54,29 @@ _LOST_ENGINE_REMEDIES = {
 T = TypeVar("T")
 
 
+class Future(Protocol):
+    """The members of a future of Dask that the engine uses."""
+
+    def done(self) -> bool:
+        """Return whether the task has ended."""
+
+    def release(self) -> None:
+        """Tell the scheduler that the result is not needed."""
+
+
+class WorkerInfo(TypedDict):
+    """What the scheduler knows about a worker."""
+
+    nthreads: int
+    memory_limit: int | None
+
+
+class SchedulerInfo(TypedDict):
+    """What the scheduler knows."""
+
+    workers: dict[str, WorkerInfo]
+
+
 @runtime_checkable
 class Client(Protocol):
     """The members of a `dask.distributed.Client` that the engine uses."""
@@ -65,13 +89,13 @@ class Client(Protocol):
     def asynchronous(self) -> bool:
         """Whether calls return awaitable objects."""
 
-    def submit(self, *work: Any, **options: Any) -> Any:
+    def submit(self, *work: object, **options: object) -> Future:
         """Send a task and return its future."""
 
-    def gather(self, futures: list[Any]) -> list[Any]:
+    def gather(self, futures: list[Handle[T]]) -> list[object]:
         """Return the results of futures."""
 
-    def scheduler_info(self, n_workers: int = 5) -> Mapping[str, Any]:
+    def scheduler_info(self, n_workers: int = 5) -> SchedulerInfo:
         """Return what the scheduler knows about its workers."""
 
 
@@ -84,15 +108,12 @@ class Distributed:
     """Called with the progress of an elimination."""
     deadline: float | None = None
     """Time of `time.perf_counter` after which waiting for workers ends; None without a limit."""
-    _live: WeakSet[Any] = field(default_factory=WeakSet, init=False)
+    _live: WeakSet[Future] = field(default_factory=WeakSet, init=False)
     _sent: int = field(default=0, init=False)
     _share: EngineProgress = field(default=EngineProgress(0, 0, 0), init=False)
 
     def for_solve(
-        self,
-        check: Callable[[], None] | None,
-        on_progress: Callable[[EngineProgress], object],
-        deadline: float | None = None,
+        self, on_progress: Callable[[EngineProgress], object], deadline: float | None = None
     ) -> Engine:
         return replace(self, on_progress=on_progress, deadline=deadline)
 
@@ -112,7 +133,7 @@ class Distributed:
         An adaptive cluster starts workers when there are tasks: a trivial task is sent if there is no worker
         yet.
         """
-        began, answers, sent = time.monotonic(), 0, list[Any]()
+        began, answers, sent = time.monotonic(), 0, list[Handle[None]]()
         with self._cancelling():
             while not (found := self._awaited(self._known_workers)):
                 answers += 1
@@ -128,7 +149,7 @@ class Distributed:
                     self._awaited(lambda: time.sleep(_REPORT_INTERVAL))
         return [(int(w["nthreads"]), int(w["memory_limit"] or 0)) for w in found.values()]
 
-    def _known_workers(self) -> dict[str, Any]:
+    def _known_workers(self) -> dict[str, WorkerInfo]:
         try:
             return dict(self.client.scheduler_info(n_workers=-1)["workers"])
         except TypeError:  # older versions always return all workers
@@ -155,20 +176,21 @@ class Distributed:
                 self._share = EngineProgress(len(workers), need, min((b for _, b in workers if b), default=0))
         self.on_progress(self._share)
 
-    def put(self, value: Any) -> Any:
+    def put(self, value: T) -> Handle[T]:
         return self.call(_identity, value)
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, function: Callable[..., T], *arguments: object) -> Handle[T]:
         with self._cancelling():
             self._check()
             future = self.client.submit(_run_task, function, *arguments, pure=False)
         self._live.add(future)
         self._sent += 1
-        return future
+        return cast("Handle[T]", future)
 
-    def get(self, handles: Sequence[Any]) -> list[Any]:
+    def get(self, handles: Sequence[Handle[T]]) -> list[T]:
         with self._cancelling():
-            return [_unwrap(found) for found in self._awaited(lambda: self.client.gather(list(handles)))]
+            found = self._awaited(lambda: self.client.gather(list(handles)))
+        return [cast("T", _unwrap(value)) for value in found]
 
     def _check(self) -> None:
         """Raise an exception after the deadline or an interruption."""
@@ -181,7 +203,7 @@ class Distributed:
 
         A call of the client returns when scheduler and workers answer, which may be never.
         """
-        result: Future[T] = Future()
+        result: ThreadResult[T] = ThreadResult()
         Thread(target=_run_into, args=(result, function), daemon=True).start()
         reported = time.monotonic()
         while True:
@@ -223,7 +245,7 @@ class Distributed:
             future.release()
 
 
-def _run_into(result: Future[T], function: Callable[[], T]) -> None:
+def _run_into(result: ThreadResult[T], function: Callable[[], T]) -> None:
     try:
         result.set_result(function())
     except BaseException as reason:
@@ -237,10 +259,10 @@ class TaskResult:
     Arrays inside a message may be unaligned, and NumPy sums unaligned arrays in another order.
     """
 
-    value: Any
+    value: object
     size: int
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[bytes, int], TaskResult], tuple[bytes, int]]:
         import cloudpickle
 
         return _unpacked, (cloudpickle.dumps(self.value), self.size)
@@ -253,17 +275,17 @@ def _unpacked(content: bytes, size: int) -> TaskResult:
     return TaskResult(pickle.loads(content), size)
 
 
-def _unwrap(found: Any) -> Any:
+def _unwrap(found: object) -> object:
     if isinstance(found, TaskResult):
         return found.value
     return [_unwrap(member) for member in found] if type(found) is list else found
 
 
-def _identity(value: Any) -> Any:
+def _identity(value: T) -> T:
     return value
 
 
-def _run_task(function: Callable[..., Any], *arguments: Any) -> TaskResult:
+def _run_task(function: Callable[..., object], *arguments: object) -> TaskResult:
     """Run a task with one BLAS thread, as in this process; more threads would round differently."""
     with limit_blas_threads(1), np.errstate(over="ignore", invalid="ignore"), deadline(_until_cancelled()):
         value = function(*map(_unwrap, arguments))
@@ -291,7 +313,7 @@ def _until_cancelled() -> Callable[[str], None] | None:
     return check
 
 
-def _bytes(value: Any) -> int:
+def _bytes(value: object) -> int:
     """Return the bytes of the arrays in a value, which Dask uses to decide what to move."""
     if isinstance(value, np.ndarray):
         return value.nbytes

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar, cast
 
 from pibls.errors import ProblemError
+from pibls.runtime.deadline import check_deadline
 from pibls.runtime.memory import check_memory
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Handle(Generic[T_co]):
+    """Type of a handle of a value: the value itself in this process, a future on a cluster."""
 
 
 @dataclass(frozen=True)
@@ -59,29 +67,26 @@ class Engine(Protocol):
     def admit(self, demand: MemoryDemand) -> None:
         """Raise `TooLargeError` if the memory is not sufficient; otherwise report the demand."""
 
-    def put(self, value: Any) -> Any:
+    def put(self, value: T) -> Handle[T]:
         """Return a handle of a value that is an argument of several calls."""
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, function: Callable[..., T], *arguments: object) -> Handle[T]:
         """Return a handle of function(*arguments); arguments and members of list arguments may be handles."""
 
     def for_solve(
-        self,
-        check: Callable[[], None] | None,
-        on_progress: Callable[[EngineProgress], object],
-        deadline: float | None = None,
+        self, on_progress: Callable[[EngineProgress], object], deadline: float | None = None
     ) -> Engine:
-        """Return an engine for one solve.
+        """Return an engine for one solve, which ends at ``deadline``, a time of `time.perf_counter`.
 
-        In this process ``check`` is called between two tasks. On a cluster ``on_progress`` is called with the
-        progress, and waiting for workers ends at ``deadline``, a time of `time.perf_counter`.
+        In this process the deadline is checked between two tasks. On a cluster ``on_progress`` is called with
+        the progress, and waiting for workers ends at ``deadline``.
         """
 
     @property
     def available(self) -> Engine:
         """The engine itself, or the local engine if its client is closed."""
 
-    def get(self, handles: Sequence[Any]) -> list[Any]:
+    def get(self, handles: Sequence[Handle[T]]) -> list[T]:
         """Return the values of handles; a value that is not a handle is returned unchanged."""
 
 
@@ -89,33 +94,30 @@ class Engine(Protocol):
 class LocalEngine:
     """Runs tasks in this process, one after another."""
 
-    check: Callable[[], None] | None = None
-    """Called between two tasks; raises an exception to stop."""
+    has_deadline: bool = False
+    """Whether the deadline is checked between two tasks."""
 
     def limit(self, work: float) -> float:
-        return work if self.check is None else _OPERATIONS_PER_TASK
+        return _OPERATIONS_PER_TASK if self.has_deadline else work
 
     def admit(self, demand: MemoryDemand) -> None:
         check_memory(demand.total + demand.largest_task)
 
-    def put(self, value: Any) -> Any:
-        return value
+    def put(self, value: T) -> Handle[T]:
+        return cast("Handle[T]", value)
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        if self.check is not None:
-            self.check()
-        return function(*arguments)
+    def call(self, function: Callable[..., T], *arguments: object) -> Handle[T]:
+        if self.has_deadline:
+            check_deadline()
+        return cast("Handle[T]", function(*arguments))
 
-    def get(self, handles: Sequence[Any]) -> list[Any]:
-        return list(handles)
+    def get(self, handles: Sequence[Handle[T]]) -> list[T]:
+        return cast("list[T]", list(handles))
 
     def for_solve(
-        self,
-        check: Callable[[], None] | None,
-        on_progress: Callable[[EngineProgress], object],
-        deadline: float | None = None,
+        self, on_progress: Callable[[EngineProgress], object], deadline: float | None = None
     ) -> Engine:
-        return self if check is None else LocalEngine(check)
+        return LocalEngine(deadline is not None)
 
     @property
     def available(self) -> Engine:

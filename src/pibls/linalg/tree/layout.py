@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from pibls.arrays import Indices
 from pibls.linalg.tree.engine import LOCAL, Engine, MemoryDemand
 from pibls.linalg.tree.fronts import FrontPlan, plan_fronts
 from pibls.runtime.caching import cached_property
 
+_BYTES = np.dtype(float).itemsize
 _FACTORS = 1.5  # numbers per entry of a front: the front, its reflectors, its contribution block
-_NUMBER = 8  # bytes
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Layout:
             matrix = sum(heights[s] * sum(bundle.widths[p] for p in self.touched[s]) for s in bundle.strips)
             fronts = sum(_rows(plan, bundle.widths, heights) * _columns(plan, bundle.widths)
                          for plan in bundle.plans)  # fmt: skip
-            sizes.append(int(_NUMBER * (copies * matrix + _FACTORS * fronts)))
+            sizes.append(int(_BYTES * (copies * matrix + _FACTORS * fronts)))
         return MemoryDemand(sum(sizes), max(sizes))
 
 

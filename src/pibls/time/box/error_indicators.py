@@ -20,6 +20,7 @@ from pibls.assembly.evolutions.semidiscrete import (
     SystemAtTimes,
     Term,
 )
+from pibls.spaces.spectral_tail import spectral_tail
 from pibls.time.box.operator import CollocationOperator
 from pibls.time.box.resolution import Resolution, per_interval
 from pibls.time.radau_stages import RadauStages
@@ -46,12 +47,10 @@ def space_tails(resolution: Resolution, U: Array, scale: Array | None = None) ->
     for i, (basis, count) in enumerate(zip(resolution.bases, counts, strict=True)):
         n, yes = basis.functions_per_interval, basis.periodic
         coefficients = split.reshape(*split.shape[: 3 + i], basis.intervals, n, -1)
-        last_coefficients = coefficients[..., n - (4 if yes else 3) :, :].max(axis=(-2, -1))
+        tails = spectral_tail(coefficients, -2, 4 if yes else 3, kept=(1, coefficients.ndim - 3))
         # The truncation error is a sum: if n modes have decayed by seven digits, their decay rate is 32/n.
         sum_factor = max(n / 32.0, 1.0) if yes else 1.0
-        out[:count, i] = (
-            sum_factor * last_coefficients.max(axis=(0, *range(2, last_coefficients.ndim - 1))).ravel()
-        )
+        out[:count, i] = sum_factor * tails.ravel()
     return out
 
 
@@ -77,8 +76,8 @@ def window_spectral_tails(
         1e-9 * max(float(magnitudes.max()), float(past_magnitudes.max())),
     )
     scale = np.maximum(np.where(scale > 0, scale, 1.0), min_scale)
-    last_terms = np.abs(site.sums(plain, series[..., -2:] * LAST_WEIGHTS)).max(axis=(0, 2, 3))
-    time_tail = float((last_terms / scale).max())
+    last_terms = site.sums(plain, series[..., -2:] * LAST_WEIGHTS)
+    time_tail = float((spectral_tail(last_terms, -1, 2, kept=(1,)) / scale).max())
     return time_tail, space_tails(resolution, np.moveaxis(U, -1, 0), scale), magnitudes
 
 

@@ -18,6 +18,7 @@ from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
 from pibls.basis.polynomials.radau import Radau
 from pibls.runtime.caching import cached_property
+from pibls.spaces.spectral_tail import decayed_spectrum
 from pibls.time.companion import CompanionSolution
 from pibls.time.interval import TimeInterval
 from pibls.time.ode.collocation import Collocation, ConvergedWindow, ODEWindow
@@ -230,8 +231,7 @@ class ODEWindows:
         magnitudes = np.maximum(self._magnitudes, np.abs(U).max(axis=1))
         scale = np.maximum(np.maximum(magnitudes, converged.balanced_sizes), self._natural_magnitudes)
         scale = np.where(scale > 0, scale, scale.max() or 1.0)
-        largest = (np.abs(C) / scale[:, None]).max(axis=0)
-        return C, np.maximum.accumulate(largest[::-1])[::-1], magnitudes
+        return C, decayed_spectrum(C / scale[:, None], 1), magnitudes
 
     def _residual_indicator(self, converged: ConvergedWindow) -> float:
         """Return the largest residual between the points, relative to its terms or to its effect.

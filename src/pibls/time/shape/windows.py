@@ -18,6 +18,7 @@ from pibls.analysis.evolution import Evolution
 from pibls.arrays import Array
 from pibls.assembly.evolutions.semidiscrete import Term
 from pibls.runtime.caching import cached_property
+from pibls.spaces.spectral_tail import spectral_tail
 from pibls.time.box.error_indicators import CHECK_FRACTIONS, LAST_WEIGHTS, values_between
 from pibls.time.companion import CompanionSolution, integrate_companion, staggered_windows
 from pibls.time.data_monitor import DataMonitor
@@ -266,10 +267,12 @@ class GalerkinWindows:
         both = np.maximum(self.magnitudes, magnitudes)
         scale = np.maximum(both, 1e-9 * float(both.max()))
         scale = np.where(scale > 0, scale, 1.0)
-        last_terms = np.abs(
-            space.check_values @ (self._solver.series(state, U)[0, ..., -2:] * LAST_WEIGHTS)
-        ).max(axis=(1, 2))
-        return float((last_terms / scale).max()), self._space_tail(space, U, scale), magnitudes
+        last_terms = space.check_values @ (self._solver.series(state, U)[0, ..., -2:] * LAST_WEIGHTS)
+        return (
+            float((spectral_tail(last_terms, -1, 2, kept=(0,)) / scale).max()),
+            self._space_tail(space, U, scale),
+            magnitudes,
+        )
 
     def _residual(
         self, state: GalerkinState, U: Array, t: float, stop: float, at: Array = CHECK_FRACTIONS
