@@ -32,7 +32,7 @@ _MIN_STEP = 1e-6  # relative to a face: step to its two sides
 _CONTAINS_TOL = 1e-10  # relative to the domain: upper bound of the tolerance of ``contains``
 _MAX_STEP = 0.05  # relative to a face
 _KEPT_BITS = 2.0**24
-_OFFSET = 4e-15  # relative to the larger of the position of the face and the extent of the domain
+_OFFSET = 1e-15  # relative to the larger of the position of the face and the extent of the domain: 4 ulp
 
 Term = tuple[int, MultiIndex, Array | float]
 """(unknown, α, coefficient); a coefficient that is a number is 1."""
