@@ -41,3 +41,18 @@ def test_just_below_the_fold(factor: float) -> None:
         for ends in ((0.5, 1.1996786402577337), (1.1996786402577337, 2.0))
     ]
     assert min(abs(solution(0.5) - 2 * math.log(math.cosh(t))) for t in roots) <= 1e-7
+
+
+def test_solvable_problem_with_a_local_minimum_is_not_called_unsolvable() -> None:
+    """(u u')' = -1 with u(0) = 1, u(1) = 1/100 has the solution u² = 1 + c x - x².
+
+    Newton's method ends at one local minimum in random features of three widths, but not in polynomials.
+    """
+    u = sp.Function("u")(x)
+    ends = [pibls.Dirichlet(u, v, on=sp.Eq(x, at)) for v, at in ((1, 0), (sp.Rational(1, 100), 1))]
+    problem = pibls.Problem(pibls.Interval(x, 0, 1), [(u * u.diff(x)).diff(x) + 1], ends)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem)
+    assert solution.status is not pibls.Status.NO_SOLUTION
+    assert not solution.converged or abs(solution(0.5) - math.sqrt(0.75 + 0.5e-4)) < 1e-8

@@ -34,6 +34,8 @@ _ENDED_WITHOUT_SOLUTION = (
     Status.NO_SOLUTION,
 )
 """Statuses of strategies that become that of the solve if none is accepted, the first that occurs."""
+_MAX_OTHER_RESIDUAL = 0.5
+"""Relative to a local minimum: with a smaller residual in another basis it is no minimum of the equations."""
 
 
 @dataclass
@@ -121,8 +123,6 @@ class StrategyScheduler:
             if (row.after_stall and not self._newton_stalls) or not self._applies(index):
                 continue
             strategy = row.build(self.setup)
-            if strategy is None and row.after_stall and self._accept_minimum():
-                return
             if strategy is None:
                 continue
             strategy.warm_start(self.found)
@@ -133,7 +133,7 @@ class StrategyScheduler:
             if self._follow(strategy, len(self.table)):
                 return
         self._finalize_best()
-        if self.accepted is None:
+        if self.accepted is None and not self._accept_minimum():
             self.status = self._unaccepted_status()
 
     def _applies(self, index: int) -> bool:
@@ -193,10 +193,9 @@ class StrategyScheduler:
     def _is_final(self, strategy: Strategy, index: int) -> bool:
         """Whether the solve ends with the last candidate of a strategy, with the status set."""
         if self._local_minima.repeats(strategy):
-            strategy.status, self._minimum = Status.STALLED, strategy
-            rest = range(index + 1, len(self.table))
-            may_be_continued = any(self.table[i].after_stall and self._applies(i) for i in rest)
-            return not may_be_continued and self._accept_minimum()
+            is_confirmed = self._minimum is not None and type(strategy) is not type(self._minimum)
+            strategy.status, self._minimum = Status.STALLED, self._minimum or strategy
+            return is_confirmed and self._accept_minimum()
         if strategy.status is None:
             return False
         at_rounding_limit = self._is_at_rounding_limit(strategy)
@@ -222,10 +221,18 @@ class StrategyScheduler:
         return self.found is not None and self.found.outcome.status in (Status.STALLED, Status.STEP_LIMIT)
 
     def _accept_minimum(self) -> bool:
-        """Accept that there is no solution, if a local minimum of the residual was found repeatedly."""
-        if self._minimum is not None:
-            self.status, self.accepted = Status.NO_SOLUTION, self._minimum
-        return self._minimum is not None
+        """Accept that there is no solution, if a local minimum of the residual was found repeatedly.
+
+        It is not accepted if another basis has a much smaller residual: random features ended three times at
+        one minimum for (u u')' = -1 with u = 1 and u = 1/100 at the ends, which has a solution.
+        """
+        if self._minimum is None:
+            return False
+        limit = _MAX_OTHER_RESIDUAL * self._minimum.best_residual
+        if any(strategy.best_residual < limit for strategy in self.strategies):
+            return False
+        self.status, self.accepted = Status.NO_SOLUTION, self._minimum
+        return True
 
     def _is_at_rounding_limit(self, strategy: Strategy) -> bool:
         """Whether a strategy ended at the rounding limit, with an error that no other is likely to reduce."""
