@@ -88,11 +88,6 @@ class Singular:
         )
 
 
-def as_singular(spec: object) -> Singular | None:
-    """Return the specification if it is a `Singular`, else None."""
-    return spec if isinstance(spec, Singular) else None
-
-
 @dataclass(frozen=True)
 class SingularBasis:
     """Singular functions as arrays.
